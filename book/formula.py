@@ -132,7 +132,9 @@ class Formula:
         for p in self.parameters:
             if p.symbol == symbol:
                 return p
-        raise KeyError(f"{self.name} has no parameter {symbol!r}; it has {[p.symbol for p in self.parameters]}.")
+        raise KeyError(
+            f"{self.name} has no parameter {symbol!r}; it has {[p.symbol for p in self.parameters]}."
+        )
 
     @property
     def symbols(self) -> dict[str, sympy.Symbol]:

@@ -18,7 +18,9 @@ attainable = Formula(
     parameters=(
         Parameter("intensity", "arithmetic intensity", 16, 0.25, 4096, "FLOP/byte", "I", integer=False),
         Parameter("peak", "peak compute", 989.4e12, unit="FLOP/s", latex="F", source="accelerator"),
-        Parameter("bandwidth", "memory bandwidth", 3.35e12, unit="byte/s", latex=r"\beta", source="accelerator"),
+        Parameter(
+            "bandwidth", "memory bandwidth", 3.35e12, unit="byte/s", latex=r"\beta", source="accelerator"
+        ),
     ),
     outputs={
         "attainable": roofline.attainable(symbol("intensity"), symbol("peak"), symbol("bandwidth")),
