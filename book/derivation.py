@@ -1,0 +1,18 @@
+"""Print the steps of a derivation: SymPy expressions in a formula's own notation."""
+
+from __future__ import annotations
+
+import sympy
+from IPython.display import Math
+
+from book.formula import Formula
+
+
+def math(left: str, expression: sympy.Expr, formula: Formula) -> Math:
+    """`left = expression` as display mathematics, its symbols printed as `formula` prints them."""
+    return Math(rf"{left} = {formula.latex(expression)}")
+
+
+def boxed(left: str, formula: Formula) -> Math:
+    """The chapter's formula, in a box."""
+    return Math(rf"\boxed{{\;{left} = {formula.latex()}\;}}")
