@@ -1,0 +1,73 @@
+"""A tiny experiment for the tests of the evidence: y[m, n] = x[m, k] @ w[k, n] in square tiles."""
+
+import torch
+import triton
+import triton.language as tl
+
+from book import cost
+from kernels.experiment import Experiment, Launch
+
+TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+
+@triton.jit
+def toy_kernel(x_ptr, w_ptr, y_ptr, m, k, n, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k0 in range(0, k, BK):
+        rk = k0 + tl.arange(0, BK)
+        x = tl.load(x_ptr + rm[:, None] * k + rk[None, :], mask=(rm[:, None] < m) & (rk[None, :] < k), other=0.0)
+        w = tl.load(w_ptr + rk[:, None] * n + rn[None, :], mask=(rk[:, None] < k) & (rn[None, :] < n), other=0.0)
+        acc = tl.dot(x, w, acc)
+    y = acc.to(y_ptr.dtype.element_ty)
+    tl.store(y_ptr + rm[:, None] * n + rn[None, :], y, mask=(rm[:, None] < m) & (rn[None, :] < n))
+
+
+def _plan(*, m, k, n, dtype, target):
+    return {"BM": 64 if m > 32 else 16, "BN": 64, "BK": 64}
+
+
+def _grid(plan, m, n):
+    return (triton.cdiv(m, plan["BM"]), triton.cdiv(n, plan["BN"]))
+
+
+def toy(x, w):
+    (m, k), n = x.shape, w.shape[1]
+    plan = _plan(m=m, k=k, n=n, dtype=None, target=None)
+    y = torch.empty(m, n, dtype=x.dtype, device=x.device)
+    toy_kernel[_grid(plan, m, n)](x, w, y, m, k, n, **plan)
+    return y
+
+
+def _inputs(*, m, k, n, dtype="fp16", device="cpu", seed=0):
+    generator = torch.Generator(device).manual_seed(seed)
+    make = lambda *shape: torch.randn(shape, generator=generator, device=device).to(TORCH[dtype])  # noqa: E731
+    return {"x": make(m, k), "w": make(k, n)}
+
+
+def _launches(plan, *, m, k, n, dtype):
+    make = lambda *shape: torch.empty(shape, dtype=TORCH[dtype], device="meta")  # noqa: E731
+    args = (make(m, k), make(k, n), make(m, n), m, k, n)
+    return [Launch(toy_kernel, _grid(plan, m, n), args, {**plan, "num_warps": 4, "num_stages": 3})]
+
+
+experiment = Experiment(
+    name="toy",
+    sizes=("m", "k", "n"),
+    axis="m",
+    inputs=_inputs,
+    run=toy,
+    reference=lambda x, w: x.double() @ w.double(),
+    cost=cost.linear,
+    plan=_plan,
+    tiles=lambda plan, *, m, k, n, itemsize=2: cost.linear_tiles(
+        m, k, n, block_m=plan["BM"], block_n=plan["BN"], block_k=plan["BK"], itemsize=itemsize
+    ),
+    launches=_launches,
+    sweep={
+        "counted": {"m": [1, 64], "k": 128, "n": 128},
+        "timed": {"m": [1, 16, 256], "k": 256, "n": 256},
+        "compiled": {"m": 256, "k": 1024, "n": 1024},
+    },
+)
