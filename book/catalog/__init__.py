@@ -1,0 +1,98 @@
+"""The numbers: accelerators, models and published measurements, each with its source.
+
+    >>> from book import catalog
+    >>> catalog.accelerator("h100_sxm").ridge("bf16")
+    295.34...
+    >>> catalog.model("llama3-8b").parameters
+    8030261248
+
+The facts live in the YAML files beside this module and nowhere else. They are read once, when
+first asked for, and checked as they are read: a `CatalogError` says what to mend. Everything that
+comes out is in SI base units (bytes, bytes/s, FLOP/s, seconds), and every peak is dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from book.catalog.architecture import Attention, Experts, Model, load_models
+from book.catalog.dtypes import itemsize
+from book.catalog.hardware import Accelerator, UnsupportedDtype, load_accelerators
+from book.catalog.measurements import Series, load_published
+from book.catalog.names import UnknownName, look_up
+from book.catalog.rows import CatalogError, Source
+
+__all__ = [
+    "Accelerator",
+    "Attention",
+    "CatalogError",
+    "Experts",
+    "Model",
+    "Series",
+    "Source",
+    "UnknownName",
+    "UnsupportedDtype",
+    "accelerator",
+    "accelerators",
+    "itemsize",
+    "linear_layers",
+    "model",
+    "models",
+    "published",
+    "published_kinds",
+]
+
+
+@lru_cache(maxsize=1)
+def _accelerators() -> Mapping[str, Accelerator]:
+    return load_accelerators()
+
+
+@lru_cache(maxsize=1)
+def _models() -> Mapping[str, Model]:
+    return load_models()
+
+
+@lru_cache(maxsize=1)
+def _published() -> Mapping[str, tuple[Series, ...]]:
+    return load_published(accelerators=_accelerators(), models=_models())
+
+
+def accelerators() -> tuple[Accelerator, ...]:
+    """All accelerators, in the order of the file."""
+    return tuple(_accelerators().values())
+
+
+def accelerator(id: str) -> Accelerator:
+    """The accelerator with this id or short name ("h100_sxm", "H100 SXM"). Raises UnknownName."""
+    rows = _accelerators()
+    return look_up("accelerator", id, rows, {a.short_name: a.id for a in rows.values()})
+
+
+def models() -> tuple[Model, ...]:
+    """All models, in the order of the file."""
+    return tuple(_models().values())
+
+
+def model(id: str) -> Model:
+    """The model with this id or name ("llama3-8b", "Llama-3-8B"). Raises UnknownName."""
+    rows = _models()
+    return look_up("model", id, rows, {m.name: m.id for m in rows.values()})
+
+
+def linear_layers() -> dict[str, dict[str, dict[str, int]]]:
+    """Every model's distinct linear layers: model name -> layer label -> {"k": ..., "n": ...}."""
+    return {
+        m.name: {label: {"k": k, "n": n} for label, (k, n) in m.linear_layers().items()} for m in models()
+    }
+
+
+def published_kinds() -> tuple[str, ...]:
+    """The kinds of measurement that `published` knows."""
+    return tuple(_published())
+
+
+def published(kind: str) -> tuple[Series, ...]:
+    """All series of one kind ("linear", "decode_attention", ...), in SI units. Raises UnknownName."""
+    return look_up("kind of published measurement", kind, _published())

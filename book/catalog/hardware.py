@@ -1,0 +1,143 @@
+"""Accelerators: what each can compute and move, in SI units, dense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+
+from book.catalog.dtypes import itemsize
+from book.catalog.rows import Row, Source, read, rows, scaled
+
+PATH = Path(__file__).with_name("accelerators.yaml")
+CONFIDENCES = ("high", "medium", "low")
+
+
+class UnsupportedDtype(ValueError):
+    """The card has no rate for this dtype."""
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One accelerator. Bytes, bytes/s and FLOP/s throughout.
+
+    capacity: the vendor's label (GB = 1e9 bytes). driver_bytes: what software sees, if it was read.
+    bandwidth: as printed; driver_bandwidth: from the bus width and clock the driver reports, if known.
+    peaks: dense FLOP/s by dtype; fp32 is the vector rate, the others the tensor or matrix rate.
+    sparse_peaks: with 2:4 structured sparsity. They are here to be recognised in other people's
+    tables, never to predict with. fast_accumulate_peaks: GeForce rates with narrow accumulation.
+    unverified: names of fields that no source was read for.
+    """
+
+    id: str
+    name: str
+    short_name: str
+    vendor: str
+    arch: str
+    compute_capability: str
+    capacity: int
+    memory_type: str
+    driver_bytes: int | None
+    bandwidth: float
+    driver_bandwidth: float | None
+    peaks: Mapping[str, float]
+    sparse_peaks: Mapping[str, float]
+    fast_accumulate_peaks: Mapping[str, float]
+    sparse_marketing: bool
+    sm_count: int
+    l2_bytes: int | None
+    interconnect: str
+    interconnect_bandwidth: float | None
+    tdp: float | None
+    derivation: str
+    confidence: str
+    unverified: tuple[str, ...]
+    sources: tuple[Source, ...]
+    notes: str
+
+    @property
+    def source(self) -> str:
+        """All sources as one line."""
+        return "; ".join(s.text for s in self.sources)
+
+    def peak(self, dtype: str) -> float:
+        """Dense peak, FLOP/s. Raises UnsupportedDtype naming the dtypes this card has."""
+        itemsize(dtype)  # a misspelt dtype is not an unsupported one
+        if dtype not in self.peaks:
+            raise UnsupportedDtype(
+                f"{self.name} has no {dtype} rate. Choose one that it has: {', '.join(self.peaks)}."
+            )
+        return self.peaks[dtype]
+
+    def ridge(self, dtype: str) -> float:
+        """Peak over bandwidth, FLOP/byte: the intensity at which arithmetic becomes the limit."""
+        return self.peak(dtype) / self.bandwidth
+
+    @cached_property
+    def default_dtype(self) -> str:
+        """bf16 where the card has it, else fp16: what an LLM's weights would be run in."""
+        return "bf16" if "bf16" in self.peaks else "fp16"
+
+
+def load_accelerators(path: Path = PATH) -> Mapping[str, Accelerator]:
+    """id -> Accelerator, checked. Raises CatalogError."""
+    document = read(path)
+    return MappingProxyType(
+        {row.data["id"]: _accelerator(row) for row in rows(document, "accelerators", path)}
+    )
+
+
+def _accelerator(row: Row) -> Accelerator:
+    memory, link = row.row("memory"), row.row("interconnect")
+    l2 = row.number("l2_mb", optional=True)
+    driver_bandwidth = row.number("bandwidth_tbs_driver", optional=True)
+    link_gbs = link.number("gbs_per_direction", optional=True)
+    made = Accelerator(
+        id=row.text("id"),
+        name=row.text("name"),
+        short_name=row.text("short_name"),
+        vendor=row.text("vendor"),
+        arch=row.text("arch"),
+        compute_capability=row.text("compute_capability", optional=True),
+        capacity=round(scaled(memory.number("capacity_gb"), 9)),
+        memory_type=memory.text("type"),
+        driver_bytes=memory.number("driver_bytes", optional=True, integer=True),
+        bandwidth=scaled(row.number("bandwidth_tbs"), 12),
+        driver_bandwidth=None if driver_bandwidth is None else scaled(driver_bandwidth, 12),
+        peaks=row.rates("tflops_dense", 12),
+        sparse_peaks=row.rates("tflops_sparse", 12, optional=True),
+        fast_accumulate_peaks=row.rates("tflops_dense_fp16_accumulate", 12, optional=True),
+        sparse_marketing=row.flag("sparse_marketing"),
+        sm_count=row.number("sm_count", integer=True),
+        l2_bytes=None if l2 is None else round(l2 * 2**20),
+        interconnect=link.text("name"),
+        interconnect_bandwidth=None if link_gbs is None else scaled(link_gbs, 9),
+        tdp=row.number("tdp_w", optional=True),
+        derivation=row.text("derivation", optional=True),
+        confidence=row.choice("confidence", CONFIDENCES),
+        unverified=tuple(str(x) for x in row.items("unverified")),
+        sources=row.cited(),
+        notes=row.text("notes"),
+    )
+    for part in (row, memory, link):
+        part.finish()
+    _check_rates(row, made)
+    return made
+
+
+def _check_rates(row: Row, made: Accelerator) -> None:
+    if not made.peaks:
+        row.refuse("tflops_dense", {}, "a card needs at least one dense rate.")
+    for dtype, sparse in made.sparse_peaks.items():
+        dense = made.peaks.get(dtype)
+        # 2:4 sparsity at most doubles the rate; anything else means that the two were mixed up.
+        if dense is None or not dense < sparse <= 2.01 * dense:
+            row.refuse(
+                f"tflops_sparse.{dtype}",
+                sparse / 1e12,
+                f"must lie above the dense {dtype} rate and at most double it; check which of the two it is.",
+            )
+    if made.sparse_marketing and not made.sparse_peaks:
+        row.refuse("sparse_marketing", True, "then give the printed sparse rates as tflops_sparse.")
