@@ -1,0 +1,344 @@
+"""The book's figures: the roofline and a formula's curve, in one style, for every screen.
+
+A colour always means the same thing (`book.palette`). Figures are plain matplotlib `Figure`s made
+without pyplot, so nothing global changes and nothing is left open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from sympy import lambdify
+from sympy.printing.pretty.pretty_symbology import pretty_symbol
+
+from book.display import number, si
+from book.formula import Formula, Parameter
+from book.labels import Labels, Place, around
+from book.roofline import Roof
+from book.shown import SIZE, colour, show, style
+
+__all__ = ["colour", "formula", "new", "roofline", "show", "style"]
+
+WORDS = {
+    "intensity": "arithmetic intensity (FLOP/byte)",
+    "flops": "FLOP/s",
+    "memory": "waits for memory",
+    "compute": "computes",
+    "ridge": "ridge",
+}
+
+# How each rung of evidence is drawn, everywhere in the book.
+_MARKS: dict[str, dict[str, Any]] = {
+    "counted": {"marker": "o", "markersize": 7, "filled": False},
+    "timed": {"marker": "o", "markersize": 6.5, "filled": True},
+    "recorded": {"marker": "o", "markersize": 6.5, "filled": True},
+    "published": {"marker": "D", "markersize": 5, "filled": True},
+}
+
+
+def new(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Figure, Axes]:
+    """An empty figure in the book's style, and its axes. Sizes in inches."""
+    with matplotlib.rc_context(style()):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        return figure, figure.subplots()
+
+
+def _decades(low: float, high: float) -> list[float]:
+    return [
+        10.0**e for e in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+    ]
+
+
+def _log_axis(axis: Any, limits: tuple[float, float], label: Any, ticks: Sequence[float] = ()) -> None:
+    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": limits})
+    axis.set_major_locator(FixedLocator(list(ticks) or _decades(*limits)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: label(value)))
+
+
+def _plain(value: float) -> str:
+    """1/4, 1, 4,096: a tick's number, as short as it can be said."""
+    return f"{value:,.0f}" if value >= 1 else f"{value:.3g}"
+
+
+def _si_tick(unit: str) -> Any:
+    return lambda value: si(int(value) if value == int(value) else value, unit, digits=1)
+
+
+# -------------------------------------------------------------------------------- the roofline
+
+
+def _at(operating: float | tuple[float, str] | None) -> tuple[float, str] | None:
+    if operating is None or isinstance(operating, tuple):
+        return operating
+    return float(operating), f"{number(float(operating))} FLOP/byte"
+
+
+def _placed(series: Mapping[str, Any], roof: Roof) -> tuple[list[float], list[float]]:
+    """Intensities and FLOP/s of a series. Counts have no time: they sit on the roof they predict."""
+    points = [p for p in series["points"] if p.get("intensity")]
+    x = [float(p["intensity"]) for p in points]
+    return x, [float(p.get("flops_per_s") or roof.attainable(p["intensity"])) for p in points]
+
+
+def _rung(series: Mapping[str, Any]) -> str:
+    rung = series["rung"]
+    if rung != "predicted" and rung not in _MARKS:
+        raise ValueError(
+            f"series {series.get('label')!r}: rung {rung!r} is none of predicted, {', '.join(_MARKS)}."
+        )
+    return rung
+
+
+def _draw_series(axes: Axes, rung: str, x: Sequence[float], y: Sequence[float]) -> None:
+    if rung == "predicted":
+        axes.plot(x, y, color=colour(rung), zorder=3)
+        return
+    mark = _MARKS[rung]
+    axes.plot(
+        x,
+        y,
+        linestyle="none",
+        marker=mark["marker"],
+        markersize=mark["markersize"],
+        markeredgewidth=1.6 if not mark["filled"] else 0.8,
+        markeredgecolor=colour(rung) if not mark["filled"] else colour("background"),
+        markerfacecolor=colour("background") if not mark["filled"] else colour(rung),
+        zorder=5 if mark["filled"] else 4,
+    )
+
+
+def roofline(
+    roofs: Sequence[Roof],
+    points: Iterable[Mapping[str, Any]] = (),
+    *,
+    highlight: str | None = None,
+    operating: float | tuple[float, str] | None = None,
+    xlim: tuple[float, float] | None = None,
+    alt: str = "",
+) -> Figure:
+    """Roofs, the evidence under them, and the operating point: attainable FLOP/s against FLOP/byte.
+
+    points: series {"rung", "label", "points": [{"intensity": FLOP/byte, "flops_per_s": FLOP/s or
+    None}]}; a point without FLOP/s was counted, not timed, and is put on the highlighted roof.
+    highlight: the name of the roof that is drawn strong, whose two regions are tinted and on which
+    the operating point sits (the first if left out). operating: an intensity, or (intensity,
+    label). alt: the finding in words; `show` uses it. Raises ValueError for no roof, or one unknown.
+    """
+    if not roofs:
+        raise ValueError("roofline: roofs is empty; give at least one book.roofline.Roof.")
+    chosen = next((r for r in roofs if r.name == (highlight or roofs[0].name)), None)
+    if chosen is None:
+        raise ValueError(f"roofline: highlight {highlight!r} is none of {[r.name for r in roofs]}.")
+    series = [(_rung(s), s.get("label", ""), *_placed(s, chosen)) for s in points]
+    spot = _at(operating)
+
+    every_x = [v for _, _, x, _ in series for v in x] + ([spot[0]] if spot else [])
+    if xlim is None:
+        low, high = min([*every_x, 1]), max([*every_x, *(r.ridge for r in roofs)])
+        xlim = (low / 2, max(high * 2.5, chosen.ridge * 8))
+    every_y = [v for _, _, _, y in series for v in y] + [r.attainable(xlim[0]) for r in roofs]
+    ylim = (min(every_y) / 1.5, max([*every_y, *(r.peak for r in roofs)]) * 4)
+
+    figure, axes = new()
+    _log_axis(axes.xaxis, xlim, _plain)
+    _log_axis(axes.yaxis, ylim, _si_tick(""))
+    axes.set_xlabel(WORDS["intensity"])
+    axes.set_title(WORDS["flops"], loc="left", x=0, color=colour("dim"), fontsize=10.5)
+    ridge = min(max(chosen.ridge, xlim[0]), xlim[1])
+    axes.axvspan(xlim[0], ridge, color=colour("memory"), lw=0, zorder=0)
+    axes.axvspan(ridge, xlim[1], color=colour("compute"), lw=0, zorder=0)
+    axes.axvline(ridge, color=colour("roof"), lw=1, ls=(0, (1, 2)), zorder=1)
+    for roof in roofs:
+        corner = min(max(roof.ridge, xlim[0]), xlim[1])
+        x = [xlim[0], corner, xlim[1]]
+        strong = roof is chosen
+        axes.plot(
+            x,
+            [roof.attainable(v) for v in x],
+            color=colour("text" if strong else "roof"),
+            lw=2.4 if strong else 1,
+            alpha=1 if strong else 0.6,
+            zorder=2.5 if strong else 2,
+            solid_joinstyle="round",
+        )
+    for rung, _, x, y in series:
+        _draw_series(axes, rung, x, y)
+    if spot:
+        axes.plot(
+            *(spot[0], chosen.attainable(spot[0])),
+            marker="o",
+            markersize=9,
+            color=colour("predicted"),
+            markeredgecolor=colour("background"),
+            markeredgewidth=1.4,
+            zorder=6,
+        )
+
+    figure.draw_without_rendering()  # settles the layout, so that pixels mean something below
+    labels = Labels(axes)
+    for roof in roofs:
+        corner = min(max(roof.ridge, xlim[0]), xlim[1])
+        x = [xlim[0], corner, xlim[1]]
+        labels.avoid_line(x, [roof.attainable(v) for v in x], 2 if roof is chosen else 1)
+    labels.avoid_line([ridge, ridge], ylim)
+    for _, _, x, y in series:
+        labels.avoid_points(x, y)
+    if spot:
+        labels.avoid_points([spot[0]], [chosen.attainable(spot[0])], 20)
+    _label_regions(labels, xlim, ylim, ridge, chosen)
+    _label_roofs(labels, roofs, chosen, xlim)
+    if spot:
+        y = chosen.attainable(spot[0])
+        labels.place(spot[1], around(spot[0], y, 8), colour=colour("predicted"), fontweight="bold")
+    _label_series(figure, axes, labels, series)
+    figure.set_label(alt)  # where `show` looks for it
+    return figure
+
+
+def _label_regions(
+    labels: Labels, xlim: tuple[float, float], ylim: tuple[float, float], ridge: float, roof: Roof
+) -> None:
+    dim = {"colour": colour("dim"), "fontsize": 9.5}
+    top = {"dy": -4, "va": "top"}
+    labels.place(WORDS["memory"], [Place(xlim[0], ylim[1], 6, **top)], **dim, limit=0)
+    labels.place(WORDS["compute"], [Place(xlim[1], ylim[1], -6, ha="right", **top)], **dim, limit=0)
+    words = f"{WORDS['ridge']} {number(roof.ridge)}"
+    sides = [Place(ridge, ylim[0], 5, 5, "left", "bottom"), Place(ridge, ylim[0], -5, 5, "right", "bottom")]
+    labels.place(words, sides, **dim)
+
+
+def _label_roofs(labels: Labels, roofs: Sequence[Roof], chosen: Roof, xlim: tuple[float, float]) -> None:
+    """Names along the flat parts; roofs of one height share a label, the strong one first."""
+    left = sorted(roofs, key=lambda r: (r is not chosen, -r.peak))
+    while left:
+        roof = left[0]
+        same = [r for r in left if math.isclose(r.peak, roof.peak, rel_tol=0.02)]
+        left = [r for r in left if r not in same]
+        start, end = math.log(max(roof.ridge, xlim[0])), math.log(xlim[1])
+        places = [
+            Place(math.exp(start + (end - start) * t), roof.peak, -4, 3 * side, "right", va)
+            for side, va in ((1, "bottom"), (-1, "top"))
+            for t in (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+        ]
+        strong = chosen in same
+        labels.place(
+            ", ".join(r.name for r in same),
+            places,
+            colour=colour("text" if strong else "roof"),
+            fontsize=9.5,
+            fontweight="bold" if strong else "normal",
+        )
+
+
+def _label_series(figure: Figure, axes: Axes, labels: Labels, series: Sequence[tuple]) -> None:
+    """Each series' name beside one of its points; where there is no room, a key under the axes."""
+    key = []
+    for rung, name, x, y in series:
+        if not name or not x:
+            continue
+        order = sorted(range(len(x)), key=lambda i: abs(i - len(x) / 2))
+        places = [p for i in order for p in around(x[i], y[i])]
+        if labels.place(name, places, colour=colour(rung), fontsize=9.5, limit=0) is None:
+            key.append((rung, name))
+    if key:
+        _key(figure, axes, key)
+
+
+def _key(figure: Figure, axes: Axes, entries: Sequence[tuple[str, str]]) -> None:
+    handles = []
+    for rung, name in entries:
+        before = len(axes.lines)
+        _draw_series(axes, rung, [], [])
+        axes.lines[before].set_label(name)
+        handles.append(axes.lines[before])
+    with matplotlib.rc_context(style()):
+        figure.legend(
+            handles=handles, loc="outside lower left", ncols=1 if len(entries) > 2 else 2, handletextpad=0.3
+        )
+
+
+# ------------------------------------------------------------------------- a formula's own curve
+
+
+def _symbol(p: Parameter) -> str:
+    return pretty_symbol((p.latex or p.symbol).lstrip("\\"))
+
+
+def formula(
+    f: Formula,
+    against: str,
+    points: Iterable[Mapping[str, Any]] = (),
+    *,
+    alt: str = "",
+    **values: float,
+) -> Figure:
+    """`f` against one of its parameters, blue, with its limit dashed and evidence on top.
+
+    against: the parameter's symbol, over its slider's range. points: series as for `roofline`,
+    whose points carry `against` and the formula's value by name, as in {"m": 32, "intensity": 31.7}.
+    values: the other parameters where they differ from their defaults. Raises KeyError for an unknown name.
+    """
+    p = f.parameter(against)
+    for name in values:
+        f.parameter(name)
+    log = p.scale == "log2"
+    x = (np.geomspace if log else np.linspace)(p.low, p.high, 200)
+    fixed = {**f.defaults(), **values}
+    curve = np.broadcast_to(f(**{**fixed, against: x}), x.shape).astype(float)
+    series = []
+    for s in points:
+        known = [q for q in s["points"] if q.get(against) and q.get(f.value)]
+        series.append(
+            (_rung(s), s.get("label", ""), [q[against] for q in known], [q[f.value] for q in known])
+        )
+
+    figure, axes = new()
+    unit = f" ({f.unit})" if f.unit else ""
+    axes.set_xlabel(f"{p.label}, {_symbol(p)}" + (f" ({p.unit})" if p.unit else ""))
+    axes.set_title(f"{f.value_label or f.value}{unit}", loc="left", x=0, color=colour("dim"), fontsize=10.5)
+    top = max([*curve, *(v for _, _, _, y in series for v in y)])
+    ylim = (min(curve) / 2.5, top * 2) if log else (0, top * 1.15)
+    if log:
+        powers = [2.0**e for e in range(math.ceil(math.log2(p.low)), math.floor(math.log2(p.high)) + 1)]
+        _log_axis(axes.xaxis, (p.low / 1.15, p.high * 1.15), _plain, powers[:: math.ceil(len(powers) / 7)])
+        _log_axis(axes.yaxis, ylim, lambda v: number(int(v) if v >= 1 else v, 1))
+    else:
+        axes.set(xlim=(p.low, p.high), ylim=ylim)
+    limit = None
+    if f.limit is not None and f.limit.parameter == against:
+        names = [q.sympy for q in f.parameters]
+        arguments = [x if q.symbol == against else fixed[q.symbol] for q in f.parameters]
+        limit = np.broadcast_to(lambdify(names, f.limit.expression, "numpy")(*arguments), x.shape)
+        axes.plot(x, limit, color=colour("dim"), lw=1.4, ls=(0, (4, 3)), zorder=2)
+    axes.plot(x, curve, color=colour("predicted"), zorder=3)
+    for rung, _, px, py in series:
+        _draw_series(axes, rung, px, py)
+
+    figure.draw_without_rendering()
+    labels = Labels(axes)
+    labels.avoid_line(x, curve)
+    for _, _, px, py in series:
+        labels.avoid_points(px, py)
+    others = [q for q in f.parameters if q.symbol != against and q.sympy in f.expression.free_symbols]
+    name = ", ".join(f"{_symbol(q)} = {_plain(fixed[q.symbol])}" for q in others)
+    if limit is not None:
+        labels.avoid_line(x, limit)
+        inside = [i for i in range(0, len(x), 4) if ylim[0] < limit[i] < ylim[1]]
+        where = [Place(x[i], limit[i], -6, 6, "right", "bottom") for i in reversed(inside)]
+        labels.place(f.limit.label, where, colour=colour("dim"), fontsize=9.5)
+    where = [Place(x[i], curve[i], 6, -6, "left", "top") for i in range(len(x) - 1, 0, -4)]
+    labels.place(name, where, colour=colour("predicted"), fontsize=9.5)
+    _label_series(figure, axes, labels, series)
+    figure.set_label(alt)  # where `show` looks for it
+    return figure

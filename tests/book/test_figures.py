@@ -1,0 +1,175 @@
+"""Figures: what is drawn, in which colour, and what reaches the page."""
+
+import json
+import re
+
+import matplotlib
+import numpy as np
+import pytest
+
+from book import cost, figures
+from book.formula import Formula, Limit, Parameter, symbol
+from book.labels import Labels, Place, around
+from book.palette import PALETTE
+from book.roofline import Roof
+
+H100 = Roof("H100 SXM", 989.4e12, 3.35e12)
+H200 = Roof("H200", 989.4e12, 4.8e12)
+L4 = Roof("L4", 121e12, 300e9)
+COUNTED = {"rung": "counted", "label": "counted", "points": [{"m": 1, "intensity": 1.0, "flops_per_s": None}]}
+PUBLISHED = {
+    "rung": "published",
+    "label": "published",
+    "points": [{"m": m, "intensity": m, "flops_per_s": 2e12 * m} for m in (1, 4, 16, 64)],
+}
+LINEAR = Formula.of_cost(
+    "linear",
+    "A linear layer",
+    cost.linear,
+    (
+        Parameter("m", "rows", 32, 1, 8192, latex="M"),
+        Parameter("k", "inputs", 4096, 256, 32768, latex="K"),
+        Parameter("n", "outputs", 4096, 256, 131072, latex="N"),
+        Parameter("itemsize", "bytes per element", 2, latex="s", source="dtype"),
+    ),
+    limit=Limit("m", 2 * symbol("m") / symbol("itemsize"), "weights only"),
+)
+
+
+def words(figure):
+    return [t.get_text() for t in figure.axes[0].texts]
+
+
+@pytest.fixture(scope="module")
+def full():
+    return figures.roofline(
+        [H100, H200, L4], [COUNTED, PUBLISHED], operating=(32, "M = 32"), alt="All on one line."
+    )
+
+
+def test_the_rungs_are_drawn_as_the_book_draws_them(full):
+    lines = [line for line in full.axes[0].lines if line.get_marker() in ("o", "D")]
+    counted, published, operating = lines[:3]
+    assert counted.get_markerfacecolor() == PALETTE["background"][0]
+    assert counted.get_markeredgecolor() == PALETTE["counted"][0]
+    assert published.get_marker() == "D"
+    assert published.get_markerfacecolor() == PALETTE["published"][0]
+    assert operating.get_color() == PALETTE["predicted"][0]
+    assert operating.get_ydata()[0] == pytest.approx(32 * 3.35e12)
+
+
+def test_a_counted_point_has_no_time_and_sits_on_the_highlighted_roof():
+    figure = figures.roofline([H100, H200], [COUNTED], highlight="H200")
+    counted = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
+    assert counted.get_ydata() == [4.8e12]
+
+
+def test_a_predicted_series_is_a_blue_line():
+    series = {"rung": "predicted", "label": "predicted", "points": [{"intensity": i} for i in (1, 10)]}
+    figure = figures.roofline([H100], [series])
+    assert figure.axes[0].lines[-1].get_color() == PALETTE["predicted"][0]
+
+
+def test_everything_is_named_and_no_two_labels_touch(full):
+    renderer = full.canvas.get_renderer()
+    assert {"H100 SXM, H200", "L4", "M = 32", "ridge 295"} <= set(words(full))
+    boxes = [t.get_window_extent(renderer) for t in full.axes[0].texts]
+    assert not [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)]
+    assert all(full.bbox.x0 <= b.x0 and b.x1 <= full.bbox.x1 for b in boxes)
+
+
+def test_a_series_without_room_beside_it_gets_a_key_instead():
+    crowd = [{**PUBLISHED, "label": f"a rather long name, number {i}" * 2} for i in range(3)]
+    figure = figures.roofline([H100], crowd)
+    assert len(figure.legends) == 1
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == [s["label"] for s in crowd]
+
+
+def test_every_point_and_roof_is_inside_the_frame(full):
+    axes = full.axes[0]
+    low, high = axes.get_ylim()
+    for line in axes.lines[1:]:
+        assert low < np.min(line.get_ydata())
+        assert np.max(line.get_ydata()) < high
+
+
+def test_a_formula_is_drawn_with_its_limit_dashed_and_its_points():
+    figure = figures.formula(LINEAR, "m", [COUNTED], k=8192, n=8192)
+    limit, curve, counted = figure.axes[0].lines
+    assert limit.get_linestyle() == "--"
+    assert limit.get_ydata()[-1] == pytest.approx(8192)
+    assert curve.get_ydata()[-1] == pytest.approx(2730.667, rel=1e-5)
+    assert curve.get_color() == PALETTE["predicted"][0]
+    assert (counted.get_xdata()[0], counted.get_ydata()[0]) == (1, 1.0)
+    assert "K = 8,192, N = 8,192, s = 2" in words(figure)
+    assert "weights only" in words(figure)
+
+
+def test_against_another_parameter_there_is_no_limit():
+    assert len(figures.formula(LINEAR, "k").axes[0].lines) == 1
+
+
+def test_shown_html_has_alt_text_theme_colours_and_nothing_that_leaks(full):
+    page = figures.show(full, caption="Five & one").html
+    svg = page[page.index("<svg") : page.index("</svg>")]
+    assert 'role="img" aria-label="All on one line."' in svg
+    assert "<figcaption>Five &amp; one</figcaption>" in page
+    assert 'html[data-theme="dark"]' in page
+    known = {f"var(--rl-{role},{light})" for role, (light, _) in PALETTE.items()}
+    used = set(re.findall(r"var\([^)]*\)", svg))
+    assert used <= known
+    assert not re.search(r"#[0-9a-f]{6}", re.sub(r"var\([^)]*\)", "", svg)), (
+        "a colour from outside the palette"
+    )
+    assert "<style" not in svg, "a style inside an inline SVG applies to the whole page"
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", svg)
+    ids = set(re.findall(r'id="([^"]*)"', svg))
+    assert ids == {i for i in re.findall(r"#(rl-[\w-]*)", svg)}
+
+
+def test_shown_is_small_and_the_same_each_time(full):
+    def bundle():
+        figure = figures.roofline([H100, L4], [COUNTED, PUBLISHED], alt="One line.")
+        return json.dumps(figures.show(figure)._repr_mimebundle_())
+
+    first = bundle()
+    assert first == bundle()
+    assert len(first) < 100_000
+    assert len(figures.show(full).html) < 30_000
+    assert len(figures.show(full).png) < 60_000
+    assert figures.show(full).png.startswith(b"\x89PNG")
+
+
+def test_nothing_global_changes():
+    before = dict(matplotlib.rcParams)
+    figures.show(figures.roofline([H100]), alt="A roof.")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_bad_input_is_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="roofs is empty"):
+        figures.roofline([])
+    with pytest.raises(ValueError, match="highlight 'B200' is none of"):
+        figures.roofline([H100], highlight="B200")
+    with pytest.raises(ValueError, match="rung 'guessed' is none of predicted, counted"):
+        figures.roofline([H100], [{**COUNTED, "rung": "guessed"}])
+    with pytest.raises(ValueError, match="alt is empty"):
+        figures.show(figures.roofline([H100]))
+    with pytest.raises(KeyError, match="no parameter 'rows'"):
+        figures.formula(LINEAR, "rows")
+    with pytest.raises(KeyError, match="no colour is called 'pink'"):
+        figures.colour("pink")
+
+
+def test_a_label_steps_aside_for_a_line_and_gives_up_at_its_limit():
+    figure, axes = figures.new()
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    figure.draw_without_rendering()
+    labels = Labels(axes)
+    labels.avoid_line([0.5, 1], [0.5, 0.5])
+    first, *_ = around(0.5, 0.5)
+    on_the_line = Place(0.5, 0.5, 5, 0)
+    text = labels.place("name", [on_the_line, first], colour="black")
+    assert text.get_va() == "top"
+    assert labels.place("name", [on_the_line], colour="black", limit=0) is None
+    assert len(axes.texts) == 1
