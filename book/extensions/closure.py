@@ -1,0 +1,131 @@
+"""Which of our files a notebook's outputs depend on, found by reading and never by running.
+
+A cell imports modules of `book` and `kernels`; those import others; some of them read data files.
+The closure errs on the large side: imports inside functions count, so does a module that is only
+named in a string (work handed to a child process), and so do data files beside a module.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+PACKAGES = ("book", "kernels")
+DATA_SUFFIXES = {".yaml", ".yml", ".json", ".csv", ".toml"}
+
+_MODULE_NAME = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+\Z")
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
+
+
+def closure(cells: Iterable[str], root: Path) -> set[Path]:
+    """Every file under `root` that code cells with these sources depend on."""
+    found: set[Path] = set()
+    waiting = [path for cell in cells for path in _imports(_parse_cell(cell), "", root)]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        waiting += _imports(tree, _package(path, root), root)
+        found |= _data(tree, path, root)
+    return found
+
+
+def fingerprint(cells: Iterable[str], root: Path, *more: str) -> str:
+    """A hash of the closure's names and contents, and of `more` (versions, the device)."""
+    digest = hashlib.sha256("\0".join(more).encode())
+    for path in sorted(closure(cells, root)):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _parse_cell(source: str) -> ast.AST:
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    try:
+        return ast.parse(TransformerManager().transform_cell(source))
+    except SyntaxError:  # running the cell will say so much better
+        return ast.Module([], [])
+
+
+def _package(path: Path, root: Path) -> str:
+    return ".".join(path.parent.relative_to(root).parts)
+
+
+def _imports(tree: ast.AST, package: str, root: Path) -> list[Path]:
+    return [p for name in _imported_names(tree, package) for p in _module_files(name, root)]
+
+
+def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                parents = parents[: len(parents) - node.level + 1]
+                base = ".".join([*parents, *filter(None, [base])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE_NAME.match(node.value):
+            yield node.value
+
+
+def _module_files(name: str, root: Path) -> Iterator[Path]:
+    """The files that importing `name` runs: each parent package, then the module.
+
+    The last part of the name may be an attribute of a module; then it names no file.
+    """
+    parts = name.split(".")
+    if parts[0] not in PACKAGES:
+        return
+    for n in range(1, len(parts) + 1):
+        base = root.joinpath(*parts[:n])
+        for path in (base / "__init__.py", base.with_suffix(".py")):
+            if path.is_file():
+                yield path
+
+
+def _data(tree: ast.AST, module: Path, root: Path) -> set[Path]:
+    """Data files beside the module, and the files and data folders that it names."""
+    found = {p for p in module.parent.iterdir() if p.suffix in DATA_SUFFIXES}
+    bases = [p for p in module.parents if p == root or root in p.parents]
+    for name in _named_paths(tree):
+        for path in (base / name for base in bases):
+            if path.is_file():
+                found.add(path)
+            elif path.is_dir() and not any(path.rglob("*.py")):
+                found |= {p for p in path.rglob("*") if p.is_file()}
+    return {p for p in found if p.suffix != ".py"}
+
+
+def _named_paths(tree: ast.AST) -> set[str]:
+    """Constant strings that look like paths; `x / "a" / "b"` is read as "a/b"."""
+    names: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            tail, left = [], node
+            while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Div) and _text(left.right):
+                tail.insert(0, _text(left.right))
+                left = left.left
+            if tail:
+                names.add("/".join(tail))
+                visit(left)
+                return
+        if text := _text(node):
+            names.add(text)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(tree)
+    return {name for name in names if _PATH.match(name) and ".." not in name.split("/")}
+
+
+def _text(node: ast.AST) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -1,0 +1,56 @@
+"""Finds a Chromium for the tests of the site, or installs one.
+
+    python book/site/browser.py --install
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MISSING = (
+    "The tests of the site need a Chromium, and none was found: not in $CHROMIUM, not on the PATH "
+    f"({', '.join(NAMES)}), nor Playwright's own. Install one of them (Debian: apt-get install chromium; "
+    "anywhere: .venv/bin/playwright install chromium), or set CHROMIUM=/path/to/chrome."
+)
+
+
+def find() -> str | None:
+    """The path of a Chromium: $CHROMIUM, one on the PATH, or Playwright's own; None if there is none."""
+    if named := os.environ.get("CHROMIUM"):
+        return named
+    for name in NAMES:
+        if path := shutil.which(name):
+            return path
+    mac = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+    if mac.exists():
+        return str(mac)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+    return own if Path(own).exists() else None
+
+
+def install() -> str | None:
+    """Debian's package if we are root there, else Playwright's own. Returns the path, or None."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
+        print("Installing Chromium for the tests of the site (Debian's package) ...", flush=True)
+        quiet = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, "stdout": subprocess.DEVNULL}
+        subprocess.run(["apt-get", "update", "-qq"], **quiet)
+        subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"], **quiet)
+        if path := find():
+            return path
+    print("Installing Chromium for the tests of the site (Playwright's own) ...", flush=True)
+    subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"])
+    return find()
+
+
+if __name__ == "__main__":
+    found = find() or ("--install" in sys.argv and install())
+    # Not an error here: the tests fail with this sentence, so the rest of them still run.
+    print(f"Chromium: {found}" if found else MISSING)

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Every test, in the order in which a failure is cheapest to find. Called by `make test`.
+# All steps run even if one fails; the exit status is 0 only if all passed.
+set -u
+cd "$(dirname "$0")/.."
+bin=.venv/bin
+failed=""
+
+step() {
+    name=$1; shift
+    printf '\n=== %s\n' "$name"
+    "$@" || failed="$failed\n  $name"
+}
+
+site() { $bin/python book/site/vendor.py --tests && $bin/jupyter-book build . -n -W --keep-going; }
+
+step "lint" $bin/ruff check .
+step "format" $bin/ruff format --check .
+step "dependencies" $bin/python -m pip check
+step "browser" $bin/python book/site/browser.py --install
+step "site" site
+step "tests" $bin/python -m pytest -n 2 --dist loadscope -q
+step "notebooks" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider --ignore-glob="chapters/_*" chapters
+
+if [ -n "$failed" ]; then
+    printf "\nFailed:$failed\n"
+    exit 1
+fi
+printf '\nAll tests passed.\n'
