@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Any
 
 from book import catalog
 from book.catalog import Accelerator, Model, Source
@@ -286,7 +287,7 @@ def models() -> Html:
     return sortable(headings, map(row, catalog.models()), "Models: shapes, and parameters counted from them")
 
 
-# ------------------------------------------------------------------------------------ versions
+# -------------------------------------------------------------------------------- status page
 
 
 def versions(distributions: Sequence[str]) -> list[dict[str, str]]:
@@ -299,3 +300,32 @@ def versions(distributions: Sequence[str]) -> list[dict[str, str]]:
             return "not installed"
 
     return [{"package": name, "version": version(name)} for name in distributions]
+
+
+def recorded(records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """One row a record of an earlier timed run; one row saying so if there is none."""
+    rows = [
+        {
+            "device": record["device"]["name"],
+            "kernels": ", ".join(dict.fromkeys(sweep["experiment"] for sweep in record["sweeps"])),
+            "date": record["date"][:10],
+            "commit": record["commit"][:7],
+            "run": record["status"],
+        }
+        for record in records
+    ]
+    return rows or [dict.fromkeys(("kernels", "date", "commit", "run"), "") | {"device": "not measured yet"}]
+
+
+def published() -> list[dict[str, str]]:
+    """One row a series that others published: what, on which card, how many points, and its source."""
+    return [
+        {
+            "measurement": series.kind.replace("_", " "),
+            "on": catalog.accelerator(series.accelerator).short_name if series.accelerator else EMPTY,
+            "points": str(len(series.points)),
+            "table": f"{', '.join(s.key for s in series.sources)}: {series.table}",
+        }
+        for kind in catalog.published_kinds()
+        for series in catalog.published(kind)
+    ]
