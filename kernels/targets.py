@@ -93,8 +93,9 @@ def occupancy(
     """Blocks of `warps` warps that fit on one multiprocessor of `target`.
 
     registers: 32-bit registers a thread; shared_bytes: shared memory a block; tensor_columns: of
-    the 512 columns of tensor memory that sm_100 has. Registers are handed out to whole warps in units of 8 a thread, and each of the 4 schedulers has its own quarter of
-    them (CUDA occupancy calculator; LLVM's AMDGPU occupancy uses the same granule on CDNA 3).
+    the 512 columns of tensor memory that sm_100 has. Registers are handed out to whole warps in
+    units of 8 a thread, and each of the 4 schedulers has its own quarter of them (CUDA occupancy
+    calculator; LLVM's AMDGPU occupancy uses the same granule on CDNA 3).
     """
     granule = 8 * target.warp_size
     per_warp = -(-max(registers, 1) * target.warp_size // granule) * granule

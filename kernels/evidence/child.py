@@ -31,8 +31,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TASKS = {
     "compile": "kernels.evidence.readout:compile_request",
     "count": "kernels.evidence.counting:count_request",
-    "traffic": "kernels.evidence.traffic:traffic_request",
-    "timed": "kernels.evidence.timed:timed_request",
 }
 
 

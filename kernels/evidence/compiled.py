@@ -1,7 +1,6 @@
 """The rung "compiled": what each chip is really asked to do, found out with no chip at hand.
 
-    for row in compiled.run(linear.experiment, m=256, k=4096, n=4096):
-        print(row.target, row.instruction, row.registers, row.spill_bytes)
+`compiled.run(linear.experiment, m=256, k=4096, n=4096)` gives one row for each target.
 """
 
 from __future__ import annotations
@@ -131,15 +130,13 @@ def why_not(experiment: Experiment, target: Target, dtype: str | None) -> str:
     card = catalog.accelerator(target.accelerator).short_name
     if not target.has_tensor_cores and is_matrix(experiment):
         return (
-            f"target = {target.name!r}: Triton emits no tensor-core code for it ({card}), so {experiment.name} "
-            "is not compiled there; compile a bandwidth kernel, or choose sm_80 or later."
+            f"target = {target.name!r}: Triton emits no tensor-core code for it ({card}), so "
+            f"{experiment.name} is not compiled there; compile a bandwidth kernel, or choose sm_80 or later."
         )
     if dtype is None:
         return ""
     if dtype not in experiment.dtypes:
-        return (
-            f"dtype = {dtype!r}: {experiment.name} does not run in it; choose {_or(experiment.dtypes)}."
-        )
+        return f"dtype = {dtype!r}: {experiment.name} does not run in it; choose {_or(experiment.dtypes)}."
     too_old = dtype == "fp8" and target.backend == "cuda" and target.arch < FP8_SINCE
     if dtype not in dtypes_of(target) or too_old:
         usable = [d for d in experiment.dtypes if d in dtypes_of(target)]

@@ -12,4 +12,4 @@ class ImpossibleResult(AssertionError):
 
 
 class Unsupported(ValueError):
-    """This target, dtype or machine cannot do what was asked; the message says what it can."""
+    """A target, dtype or machine that cannot do what was asked; the message says what it can."""

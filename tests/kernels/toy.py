@@ -1,10 +1,9 @@
 """A tiny experiment for the tests of the evidence: y[m, n] = x[m, k] @ w[k, n] in square tiles."""
 
 import torch
-import triton
-import triton.language as tl
 
 from book import cost
+from kernels.devices import tl, triton
 from kernels.experiment import Experiment, Launch
 
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -17,8 +16,9 @@ def toy_kernel(x_ptr, w_ptr, y_ptr, m, k, n, BM: tl.constexpr, BN: tl.constexpr,
     acc = tl.zeros((BM, BN), dtype=tl.float32)
     for k0 in range(0, k, BK):
         rk = k0 + tl.arange(0, BK)
-        x = tl.load(x_ptr + rm[:, None] * k + rk[None, :], mask=(rm[:, None] < m) & (rk[None, :] < k), other=0.0)
-        w = tl.load(w_ptr + rk[:, None] * n + rn[None, :], mask=(rk[:, None] < k) & (rn[None, :] < n), other=0.0)
+        inside_x, inside_w = (rm[:, None] < m) & (rk[None, :] < k), (rk[:, None] < k) & (rn[None, :] < n)
+        x = tl.load(x_ptr + rm[:, None] * k + rk[None, :], mask=inside_x, other=0.0)
+        w = tl.load(w_ptr + rk[:, None] * n + rn[None, :], mask=inside_w, other=0.0)
         acc = tl.dot(x, w, acc)
     y = acc.to(y_ptr.dtype.element_ty)
     tl.store(y_ptr + rm[:, None] * n + rn[None, :], y, mask=(rm[:, None] < m) & (rn[None, :] < n))

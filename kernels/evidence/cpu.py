@@ -1,0 +1,144 @@
+"""The roofline of the CPU that is here, timed with torch: a real machine with a real ridge, in a few seconds.
+
+A CPU has the same two limits as a GPU. This is the rung "timed" on "this CPU, torch": torch's
+kernels, not ours, which is said wherever it is shown. It is a call of its own, never part of a
+GPU's evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from book import cost
+from kernels.evidence.clocks import Clock, WallClock
+from kernels.evidence.errors import PhysicsDisagrees
+from kernels.evidence.machine import cpu_here
+from kernels.evidence.timed import Ceilings
+
+LABEL = "this CPU, torch"
+ROWS = (1, 2, 16, 64, 256)
+WIDTHS = (4, 8, 16, 32, 64, 128, 256)  # of the dial: intensity is near width / 4
+ITEMSIZE = 4  # fp32: the one dtype whose speed is steady on CPUs
+
+
+@dataclass(frozen=True)
+class CpuRoofline:
+    """What this CPU did. Seconds, bytes/s, FLOP/s, FLOP/byte; all in fp32 with torch.
+
+    copy, triad: bytes/s. dial: a long run of numbers, each group of k of them times one k by k
+    matrix, so each number read buys 2k FLOPs: intensity is near k / 4, a dial for the whole roof.
+    linear: y[m, n] = x[m, k] @ w[k, n] with k = n fixed and large. Both cost `cost.linear`.
+    Each point: sizes m, k, n, "seconds", "intensity", "flops_per_s", "bytes_per_s".
+    """
+
+    name: str
+    threads: int
+    copy: float
+    triad: float
+    dial: tuple[dict[str, Any], ...]
+    linear: tuple[dict[str, Any], ...]
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """The best of each: the CPU's measured roof."""
+        bandwidths = {"torch copy": self.copy, "torch triad": self.triad}
+        peaks = {f"torch linear, m = {p['m']}": p["flops_per_s"] for p in self.linear}
+        peaks |= {f"torch mm, width {p['k']}": p["flops_per_s"] for p in self.dial}
+        best, top = max(bandwidths, key=bandwidths.get), max(peaks, key=peaks.get)
+        return Ceilings("fp32", bandwidths[best], best, peaks[top], top, bandwidths, peaks)
+
+    def rate(self, m: int) -> float:
+        """FLOP/s of the linear layer at `m` rows."""
+        for point in self.linear:
+            if point["m"] == m:
+                return point["flops_per_s"]
+        raise ValueError(f"m = {m}: not timed; choose one of {', '.join(str(p['m']) for p in self.linear)}.")
+
+    def check(self) -> None:
+        """Raise PhysicsDisagrees unless the two shapes that every CPU shows are there.
+
+        Two rows must be clearly faster than one (the weights are read once for both), and 256 rows
+        much faster. Absolute rates are not checked: they move by a fifth between quiet runs.
+        """
+        for m, at_least in ((2, 1.3), (256, 6.0)):
+            gain = self.rate(m) / self.rate(1)
+            if not gain > at_least:
+                raise PhysicsDisagrees(
+                    f"{m} rows ran at {gain:.2f} times the FLOP/s of one row; more than {at_least} was expected. "
+                    "The usual cause is a busy machine: close other programs and run it again."
+                )
+
+    def points(self, which: str = "linear") -> list[dict[str, Any]]:
+        """One series for the explorer. which: "linear" or "dial"."""
+        series = {"linear": self.linear, "dial": self.dial}[which]
+        label = f"{LABEL} ({self.name}, {self.threads} threads)"
+        return [{"rung": "timed", "label": label, "accelerator": None, "points": list(series)}]
+
+    def __repr__(self) -> str:
+        rows = "  ".join(f"{p['m']}: {p['flops_per_s'] / 1e9:.1f}" for p in self.linear)
+        return (
+            f"timed, {LABEL} ({self.name}, {self.threads} threads, fp32)\n"
+            f"  copy {self.copy / 1e9:.1f} GB/s, triad {self.triad / 1e9:.1f} GB/s\n"
+            f"  linear, GFLOP/s by rows: {rows}"
+        )
+
+
+def cpu_roofline(
+    *,
+    size: int = 8192,
+    rows: tuple[int, ...] = ROWS,
+    widths: tuple[int, ...] = WIDTHS,
+    clock: Clock | None = None,
+    budget: float = 0.15,
+) -> CpuRoofline:
+    """Time copy, triad, the dial and a linear layer on this CPU; about 6 seconds.
+
+    size: k = n of the linear layer; its weights must be larger than the last-level cache.
+    budget: seconds of timing a point. Raises nothing about speed: call `.check()` for that.
+    """
+    import torch
+
+    clock = clock or WallClock()
+    copy, triad = _stream(torch, clock, budget)
+    return CpuRoofline(
+        cpu_here().name,
+        torch.get_num_threads(),
+        copy,
+        triad,
+        tuple(_dial(torch, clock, width, budget) for width in widths),
+        tuple(_linear(torch, clock, size, rows, budget)),
+    )
+
+
+def _stream(torch: Any, clock: Clock, budget: float, n: int = 2**25) -> tuple[float, float]:
+    a, b, y = torch.rand(n), torch.rand(n), torch.rand(n)
+    copied = clock.time(lambda: y.copy_(a), budget).seconds
+    added = clock.time(lambda: torch.add(a, b, alpha=3.0, out=y), budget).seconds
+    return cost.copy(n, ITEMSIZE).bytes / copied, cost.triad(n, ITEMSIZE).bytes / added
+
+
+def _dial(torch: Any, clock: Clock, width: int, budget: float, n: int = 2**24) -> dict[str, Any]:
+    m = n // width
+    x, w, y = torch.rand(m, width), torch.rand(width, width), torch.empty(m, width)
+    seconds = clock.time(lambda: torch.mm(x, w, out=y), budget).seconds
+    return _point(cost.linear(m, width, width, ITEMSIZE), seconds, m=m, k=width, n=width)
+
+
+def _linear(torch: Any, clock: Clock, size: int, rows: tuple[int, ...], budget: float) -> list[dict]:
+    weights, points = torch.rand(size, size), []
+    for m in rows:
+        x = torch.rand(m, size)
+        seconds = clock.time(lambda x=x: torch.nn.functional.linear(x, weights), budget).seconds
+        points.append(_point(cost.linear(m, size, size, ITEMSIZE), seconds, m=m, k=size, n=size))
+    return points
+
+
+def _point(work: cost.Cost, seconds: float, **sizes: int) -> dict[str, Any]:
+    return {
+        **sizes,
+        "seconds": seconds,
+        "intensity": work.intensity,
+        "flops_per_s": work.flops / seconds,
+        "bytes_per_s": work.bytes / seconds,
+    }

@@ -1,0 +1,354 @@
+"""The rung "timed": the kernel on the GPU that is here, against ceilings of the same run.
+
+Correctness comes first, on random data and with every fresh tensor poisoned with NaN, so that an
+element that was never written can't pass. Then seconds with the cache flushed, and what they are
+worth: bytes/s and FLOP/s as shares of the bandwidth and the arithmetic that this card just showed,
+and of its datasheet.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from book import catalog, roofline
+from kernels.evidence import alarm
+from kernels.evidence.clocks import Clock, EventClock, flush_bytes
+from kernels.evidence.errors import PhysicsDisagrees, Unsupported
+from kernels.evidence.machine import Device, gpu_here
+from kernels.experiment import Experiment
+
+MEASURED_TOLERANCE = 0.05  # kernels may beat a measured ceiling by this much: it is a kernel's too
+STREAM_BYTES = 2**30  # of each tensor that the bandwidth ceiling moves
+MATMUL_SIZE = 8192  # rows, columns and depth of the arithmetic ceiling's product
+FREE_SHARE = 0.7  # of the free memory that a measurement may take
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What this device can do, measured now: bytes/s and FLOP/s, each with what reached it.
+
+    bandwidths, peaks: every candidate by name; `bandwidth` and `peak` are the best of them.
+    """
+
+    dtype: str
+    bandwidth: float
+    bandwidth_by: str
+    peak: float
+    peak_by: str
+    bandwidths: Mapping[str, float]
+    peaks: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+
+    def roof(self, name: str) -> roofline.Roof:
+        """The measured roof, for the figures."""
+        return roofline.Roof(name, self.peak, self.bandwidth)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One size, timed. SI units; shares are fractions of one.
+
+    seconds (median), low, high (20th and 80th percentile), runs: see Timing. bytes_per_s: the
+    formula's compulsory bytes over seconds; flops_per_s: its useful FLOPs over seconds.
+    of_roof: flops_per_s over what the measured ceilings allow at this intensity (for a kernel with
+    no FLOPs, bytes/s over the measured bandwidth). of_datasheet: seconds of the datasheet's floor
+    over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
+    """
+
+    sizes: Mapping[str, int]
+    dtype: str
+    seconds: float
+    low: float
+    high: float
+    runs: int
+    intensity: float
+    bytes_per_s: float
+    flops_per_s: float
+    of_bandwidth: float
+    of_peak: float
+    of_roof: float
+    of_datasheet: float | None
+    relative_error: float
+    dram_bytes: float | None = None
+    alarms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def as_record(self) -> dict[str, Any]:
+        """The point as a record keeps it."""
+        return {**asdict(self), "alarms": list(self.alarms), "notes": list(self.notes)}
+
+
+# ------------------------------------------------------------------------------- correctness
+
+
+@contextmanager
+def poisoned() -> Iterator[None]:
+    """Inside, torch fills every new uninitialised tensor with NaN (the largest value, for ints).
+
+    That is torch's own switch, so split-K workspaces are poisoned as well as outputs.
+    """
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    fill = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = fill
+        torch.use_deterministic_algorithms(before, warn_only=warn_only)
+
+
+def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> float:
+    """||out - ref|| / ||ref|| of one poisoned run against float64; raises PhysicsDisagrees if wrong."""
+    import torch
+
+    with poisoned():
+        out = experiment.run(**inputs)
+    want = experiment.reference(**inputs).double()
+    got = out.double()
+    if not torch.isfinite(got).all():
+        raise PhysicsDisagrees(
+            f"{experiment.name}: the result holds NaN or infinity: some elements were never written, "
+            "or overflowed."
+        )
+    error = float(torch.linalg.vector_norm(got - want) / torch.linalg.vector_norm(want))
+    allowed = experiment.tolerance(dtype)
+    if error > allowed:
+        raise PhysicsDisagrees(
+            f"{experiment.name}: relative error {error:.2e} in {dtype}, allowed {allowed:.0e}: the kernel is "
+            "wrong on this device; its time means nothing."
+        )
+    return error
+
+
+# ---------------------------------------------------------------------------------- ceilings
+
+
+def ceilings(device: Device, dtype: str, clock: Clock) -> Ceilings:
+    """Measure this device's bandwidth and its arithmetic in `dtype`, by torch and by our kernels.
+
+    Bandwidth: copy and triad and a plain read. Arithmetic: torch.matmul, and our `matmul` where
+    Triton has matrix instructions; for fp32 the multiply-add chain as well. The best one counts.
+    """
+    bandwidths = _bandwidths(device, clock)
+    peaks, notes = _peaks(device, dtype, clock)
+    best_bandwidth, best_peak = max(bandwidths, key=bandwidths.get), max(peaks, key=peaks.get)
+    return Ceilings(
+        dtype,
+        bandwidths[best_bandwidth],
+        best_bandwidth,
+        peaks[best_peak],
+        best_peak,
+        bandwidths,
+        peaks,
+        tuple(notes),
+    )
+
+
+def _bandwidths(device: Device, clock: Clock) -> dict[str, float]:
+    import torch
+
+    bytes_each = min(STREAM_BYTES, _room(device) // 4)
+    a, b, y = (torch.randn(bytes_each // 4, device=device.torch_device) for _ in range(3))
+    works: dict[str, tuple[Callable[[], Any], int]] = {
+        "torch copy": (lambda: y.copy_(a), 2),
+        "torch triad": (lambda: torch.add(a, b, alpha=3.0, out=y), 3),
+        "torch read": (lambda: a.sum(), 1),
+    }
+    return {name: tensors * bytes_each / clock.time(work).seconds for name, (work, tensors) in works.items()}
+
+
+def _peaks(device: Device, dtype: str, clock: Clock) -> tuple[dict[str, float], list[str]]:
+    import torch
+
+    size, notes = MATMUL_SIZE, []
+    while 3 * size * size * 8 > _room(device) and size > 512:
+        size //= 2
+    if size < MATMUL_SIZE:
+        notes.append(f"Little memory is free: the arithmetic ceiling's product is {size} wide.")
+    peaks = {}
+    torch_dtype = getattr(torch, {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[dtype])
+    x, w = (torch.randn(size, size, device=device.torch_device).to(torch_dtype) for _ in range(2))
+    peaks[f"torch.matmul {size}"] = 2 * size**3 / clock.time(lambda: x @ w).seconds
+    if device.kind != "gpu":
+        return peaks, notes
+    if device.target == "sm_75":
+        notes.append("Triton has no tensor-core code for sm_75: the arithmetic ceiling is torch.matmul's.")
+    else:
+        ours = importlib.import_module("kernels.matmul").experiment
+        if dtype in ours.dtypes:
+            peaks.update(_kernel_peak(ours, device, dtype, clock, dict.fromkeys(ours.sizes, size)))
+    if dtype == "fp32":
+        chain = importlib.import_module("kernels.fma_chain").experiment
+        peaks.update(_kernel_peak(chain, device, dtype, clock, {"n": 2**24, "k": 1024}))
+    return peaks, notes
+
+
+def _kernel_peak(experiment: Experiment, device: Device, dtype: str, clock: Clock, sizes: dict) -> dict:
+    inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
+    seconds = clock.time(lambda: experiment.run(**inputs)).seconds
+    return {f"kernels.{experiment.name}": experiment.cost(**sizes, itemsize=4).flops / seconds}
+
+
+# ----------------------------------------------------------------------------- measurements
+
+
+def measure(
+    experiment: Experiment,
+    device: Device,
+    dtype: str,
+    sizes: Mapping[str, int],
+    clock: Clock,
+    tops: Ceilings,
+    budget: float = 0.3,
+) -> Timed:
+    """Check, time and judge one size of `experiment`.
+
+    clock: an EventClock on a GPU. tops: the ceilings of this run. budget: seconds of timing.
+    Raises PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
+    """
+    itemsize = catalog.itemsize(dtype)
+    sizes, note = shrink(experiment, sizes, itemsize, _room(device))
+    inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
+    error = check(experiment, inputs, dtype)
+    timing = clock.time(lambda: experiment.run(**inputs), budget)
+    cost = experiment.cost(**sizes, itemsize=itemsize)
+    bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
+    card = device.card()
+    peak = card.peaks.get(dtype) if card else None
+    floor = roofline.time(cost.flops, cost.bytes, peak, card.bandwidth) if peak else None
+    allowed = roofline.time(cost.flops, cost.bytes, tops.peak, tops.bandwidth)
+    facts = {"bytes_per_s": bytes_per_s, "flops_per_s": flops_per_s}
+    alarms = (
+        *alarm.inspect(**facts, bandwidth=card.bandwidth if card else None, peak=peak),
+        *alarm.inspect(
+            **facts,
+            measured_bandwidth=tops.bandwidth,
+            measured_peak=tops.peak,
+            tolerance=MEASURED_TOLERANCE,
+        ),
+    )
+    return Timed(
+        sizes=dict(sizes),
+        dtype=dtype,
+        seconds=timing.seconds,
+        low=timing.low,
+        high=timing.high,
+        runs=timing.runs,
+        intensity=cost.intensity,
+        bytes_per_s=bytes_per_s,
+        flops_per_s=flops_per_s,
+        of_bandwidth=bytes_per_s / tops.bandwidth,
+        of_peak=flops_per_s / tops.peak,
+        of_roof=allowed / timing.seconds,
+        of_datasheet=floor / timing.seconds if floor else None,
+        relative_error=error,
+        alarms=tuple(a.sentence for a in alarms),
+        notes=(note,) if note else (),
+    )
+
+
+def _room(device: Device) -> int:
+    """Bytes that a measurement on this device may take."""
+    if device.kind == "gpu":
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+            free = torch.cuda.mem_get_info()[0]
+            return int(free * FREE_SHARE)
+    return int(device.free_bytes * FREE_SHARE) - flush_bytes(device.l2_bytes) or 2**30
+
+
+def shrink(
+    experiment: Experiment, sizes: Mapping[str, int], itemsize: float, room: int
+) -> tuple[dict[str, int], str]:
+    """Sizes that fit in `room` bytes with their float64 reference, and a sentence if they shrank.
+
+    The largest size other than the sweep's axis is halved until the tensors fit. Raises
+    Unsupported if they never do.
+    """
+    wanted, sizes = dict(sizes), dict(sizes)
+
+    def need() -> float:
+        moved = experiment.cost(**sizes, itemsize=itemsize).bytes
+        return moved * (1 + 2 * 8 / itemsize)  # the tensors, and float64 copies with a temporary
+
+    while need() > room:
+        others = [name for name in sizes if name != experiment.axis] or list(sizes)
+        name = max(others, key=sizes.get)
+        if sizes[name] <= 256:
+            raise Unsupported(
+                f"{experiment.name} at {_sizes(wanted)} needs {need() / 1e9:.2f} GB and "
+                f"{room / 1e9:.2f} GB are free: close other programs that use the GPU, or choose smaller sizes."
+            )
+        sizes[name] //= 2
+    if sizes == wanted:
+        return sizes, ""
+    return sizes, f"Too little memory for {_sizes(wanted)}: measured at {_sizes(sizes)} instead."
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
+
+
+def default_dtype(experiment: Experiment, device: Device) -> str:
+    """The experiment's first dtype that this device has."""
+    card = device.card()
+    no_bf16 = device.target == "sm_75" or (card is not None and "bf16" not in card.peaks)
+    for dtype in experiment.dtypes:
+        if not (dtype == "bf16" and no_bf16):
+            return dtype
+    raise Unsupported(
+        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has none of them."
+    )
+
+
+def run(
+    experiment: Experiment,
+    *,
+    dtype: str | None = None,
+    device: Device | None = None,
+    clock: Clock | None = None,
+    tops: Ceilings | None = None,
+    **sizes: Any,
+) -> tuple[tuple[Timed, ...], Ceilings]:
+    """Time `experiment` over its sweep on the GPU that is here: the points, and the ceilings.
+
+    One of `sizes` may be a list. Raises Unsupported, with a sentence, where there is no GPU.
+    """
+    device = device or gpu_here()
+    if device is None:
+        raise Unsupported(
+            "No GPU here: nothing can be timed; run this on a machine with one, or use cpu_roofline()."
+        )
+    clock = clock or EventClock(device.torch_device, device.l2_bytes)
+    dtype = dtype or default_dtype(experiment, device)
+    tops = tops or ceilings(device, dtype, clock)
+    rows = sweep(experiment, "timed", **sizes)
+    return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops
+
+
+def sweep(experiment: Experiment, rung: str, **sizes: Any) -> list[dict[str, int]]:
+    """The rung's own sweep with `sizes` in place of its values, as one mapping a point."""
+    wanted = {**experiment.sweep.get(rung, {}), **sizes}
+    missing = [name for name in experiment.sizes if name not in wanted]
+    unknown = [name for name in wanted if name not in experiment.sizes]
+    if missing or unknown:
+        raise ValueError(
+            f"{experiment.name}: sizes = {sizes}: {', '.join(missing or unknown)} is "
+            f"{'missing' if missing else 'not one of its sizes'}; it takes {', '.join(experiment.sizes)}."
+        )
+    lists = [name for name in experiment.sizes if not isinstance(wanted[name], int)]
+    if len(lists) > 1:
+        raise ValueError(f"{experiment.name}: {', '.join(lists)} are lists; at most one size may be a list.")
+    axis = lists[0] if lists else experiment.axis
+    values = list(wanted[axis]) if lists else [wanted[axis]]
+    return [{name: int(v if name == axis else wanted[name]) for name in experiment.sizes} for v in values]
