@@ -65,8 +65,8 @@ class CpuRoofline:
             gain = self.rate(m) / self.rate(1)
             if not gain > at_least:
                 raise PhysicsDisagrees(
-                    f"{m} rows ran at {gain:.2f} times the FLOP/s of one row; more than {at_least} was expected. "
-                    "The usual cause is a busy machine: close other programs and run it again."
+                    f"{m} rows ran at {gain:.2f} times the FLOP/s of one row; more than {at_least} was "
+                    "expected. The usual cause is a busy machine: close other programs and run it again."
                 )
 
     def points(self, which: str = "linear") -> list[dict[str, Any]]:

@@ -287,7 +287,7 @@ def shrink(
         if sizes[name] <= 256:
             raise Unsupported(
                 f"{experiment.name} at {_sizes(wanted)} needs {need() / 1e9:.2f} GB and "
-                f"{room / 1e9:.2f} GB are free: close other programs that use the GPU, or choose smaller sizes."
+                f"{room / 1e9:.2f} GB are free: close other programs on the GPU, or choose smaller sizes."
             )
         sizes[name] //= 2
     if sizes == wanted:

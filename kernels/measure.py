@@ -1,0 +1,265 @@
+"""Time every kernel on the GPU of this machine and keep the result as a record.
+
+    python -m kernels.measure --out kernels/records/h100.json
+
+Needs a checkout, torch and Triton, and nothing of the book's other packages. First every kernel is
+checked against float64; then the two ceilings are measured; then come the sweeps, and the record is
+written anew after each, so a run that is cut short keeps what it had.
+Exit codes: 0 done; 1 a kernel was wrong or a result impossible; 2 nothing to measure on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernels.evidence import recorded, timed, traffic
+from kernels.evidence.clocks import Clock, EventClock
+from kernels.evidence.cpu import LABEL, cpu_roofline
+from kernels.evidence.errors import PhysicsDisagrees, Unsupported
+from kernels.evidence.experiments import choose
+from kernels.evidence.machine import Device, clocks, commit, cpu_here, facts, gpu_here, software
+from kernels.experiment import Experiment
+
+ROOT = Path(__file__).resolve().parents[1]
+Say = Callable[[str], None]
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.measure", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", required=True, type=Path, help="the record to write (JSON)")
+    parser.add_argument("--kernels", help="comma-separated names; all kernels by default")
+    parser.add_argument(
+        "--dtype", choices=("bf16", "fp16", "fp32"), help="by default each kernel's best here"
+    )
+    parser.add_argument("--quick", action="store_true", help="three points a sweep and shorter timing")
+    parser.add_argument(
+        "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: this CPU's roofline, by torch"
+    )
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Measure, write the record, print a table; returns the exit code."""
+    asked = arguments(words)
+    command = "python -m kernels.measure " + shlex.join(sys.argv[1:] if words is None else list(words))
+    say: Say = lambda line: print(line, flush=True)  # noqa: E731
+    if asked.device == "cpu":
+        record = empty(cpu_here(), command)
+        measure_cpu(record, asked.quick)
+        record["status"] = "complete"
+        recorded.save(record, asked.out)
+        say(table(record))
+        say(f"wrote {asked.out}")
+        return 0
+    try:
+        names = [n.strip() for n in asked.kernels.split(",")] if asked.kernels else None
+        experiments = choose(names)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    device = gpu_here()
+    if device is None or device.target is None:
+        print(why_no_gpu(device), file=sys.stderr)
+        return 2
+    record = empty(device, command)
+    clock = EventClock(device.torch_device, device.l2_bytes)
+    good = measure_gpu(
+        record, experiments, device, clock, asked.out, say, quick=asked.quick, dtype=asked.dtype
+    )
+    say(table(record))
+    say(f"wrote {asked.out}")
+    return 0 if good else 1
+
+
+def why_no_gpu(device: Device | None) -> str:
+    """Why nothing can be timed here: a sentence."""
+    if device is None:
+        return (
+            "No GPU here, so there is nothing to measure: run this on a machine with one (torch.cuda."
+            "is_available() must be True), or add --device cpu to record this CPU's own roofline."
+        )
+    return (
+        f"{device.name} is here, but Triton interprets kernels in this process: unset TRITON_INTERPRET and "
+        "start again."
+    )
+
+
+def empty(device: Device, command: str) -> dict[str, Any]:
+    """A record with its provenance and nothing measured yet."""
+    return {
+        "schema": recorded.SCHEMA,
+        "kind": device.kind,
+        "device": facts(device),
+        "software": software(),
+        "clocks": {"before": clocks()} if device.kind == "gpu" else {},
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(ROOT),
+        "command": command,
+        "status": "partial",
+        "correct": {},
+        "ceilings": {},
+        "sweeps": [],
+        "notes": [],
+    }
+
+
+def measure_gpu(
+    record: dict[str, Any],
+    experiments: dict[str, Experiment],
+    device: Device,
+    clock: Clock,
+    out: Path,
+    say: Say,
+    *,
+    quick: bool = False,
+    dtype: str | None = None,
+    counters: Callable[..., tuple[float, float]] = traffic.dram_bytes,
+) -> bool:
+    """Fill `record`, writing it to `out` after each sweep; True if nothing was wrong or impossible.
+
+    counters: reads DRAM bytes of one run (see kernels.evidence.traffic).
+    """
+    began, right = time.perf_counter(), {}
+    say(f"{device.name}: checking {len(experiments)} kernels against float64")
+    for name, experiment in experiments.items():
+        chosen = _dtype(experiment, device, dtype)
+        record["correct"][name] = outcome = check_all(experiment, device, chosen)
+        say(f"  {name} in {chosen}: {outcome['verdict']}")
+        if outcome["verdict"] == "correct":
+            right[name] = (experiment, chosen)
+    recorded.save(record, out)
+    good = len(right) == len(experiments)
+    for number, (name, (experiment, chosen)) in enumerate(right.items(), 1):
+        tops = _ceilings(record, device, chosen, clock, say)
+        rows = timed.sweep(experiment, "timed")
+        rows = [rows[0], rows[len(rows) // 2], rows[-1]] if quick and len(rows) > 3 else rows
+        points = []
+        for row in rows:
+            point, problem = _point(experiment, device, chosen, row, clock, tops, 0.1 if quick else 0.3)
+            if point is None:
+                record["notes"].append(problem)
+                good = good and problem.startswith("Not timed")
+                say(f"  {problem}")
+                continue
+            points.append(point)
+            good = good and not point.alarms
+            for line in (*point.notes, *point.alarms):
+                say(f"  {name}: {line}")
+        entries = [p.as_record() for p in points]
+        _count_traffic(record, experiment, chosen, entries, counters)
+        fixed = {s: v for s, v in rows[0].items() if s != experiment.axis}
+        record["sweeps"].append(
+            {"experiment": name, "axis": experiment.axis, "dtype": chosen, "fixed": fixed, "points": entries}
+        )
+        record["clocks"]["after"] = clocks()
+        recorded.save(record, out)
+        say(
+            f"[{number}/{len(right)}] {name}: {len(points)} points, {time.perf_counter() - began:.0f} s so far"
+        )
+    record["status"] = "complete"
+    recorded.save(record, out)
+    return good
+
+
+def check_all(experiment: Experiment, device: Device, dtype: str) -> dict[str, Any]:
+    """Every size of the "counted" sweep, run poisoned on the device and compared with float64."""
+    errors = []
+    for sizes in timed.sweep(experiment, "counted"):
+        inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=1)
+        try:
+            errors.append(timed.check(experiment, inputs, dtype))
+        except PhysicsDisagrees as error:
+            return {"dtype": dtype, "verdict": str(error), "sizes": sizes}
+    return {"dtype": dtype, "verdict": "correct", "relative_error": max(errors), "runs": len(errors)}
+
+
+def measure_cpu(record: dict[str, Any], quick: bool) -> None:
+    """This CPU's roofline by torch, under names of its own: it is no run of our kernels."""
+    line = cpu_roofline(budget=0.05 if quick else 0.15)
+    record["notes"].append(f"{LABEL}: torch's kernels in fp32, not this repository's.")
+    record["ceilings"]["fp32"] = _as_record(line.ceilings)
+    for name, axis, points in (("torch linear", "m", line.linear), ("torch dial", "k", line.dial)):
+        entries = [
+            {
+                "sizes": {s: p[s] for s in ("m", "k", "n")},
+                **{s: p[s] for s in ("seconds", "bytes_per_s", "flops_per_s", "intensity")},
+                "relative_error": None,
+                "alarms": [],
+            }
+            for p in points
+        ]
+        record["sweeps"].append(
+            {"experiment": name, "axis": axis, "dtype": "fp32", "fixed": {}, "points": entries}
+        )
+
+
+def table(record: dict[str, Any]) -> str:
+    """The record as a short text table."""
+    lines = [f"{record['device']['name']}, {record['status']}, commit {record['commit']}"]
+    for dtype, tops in record["ceilings"].items():
+        lines.append(
+            f"ceilings in {dtype}: {tops['bandwidth'] / 1e9:,.0f} GB/s ({tops['bandwidth_by']}), "
+            f"{tops['peak'] / 1e12:,.2f} TFLOP/s ({tops['peak_by']})"
+        )
+    head = f"{'kernel':<14}{'size':>12}{'time':>12}{'GB/s':>9}{'TFLOP/s':>10}{'of roof':>9}"
+    lines += [head, "-" * len(head)]
+    for sweep in record["sweeps"]:
+        for p in sweep["points"]:
+            size = f"{sweep['axis']} = {p['sizes'][sweep['axis']]}"
+            share = f"{100 * p['of_roof']:.0f} %" if p.get("of_roof") else ""
+            lines.append(
+                f"{sweep['experiment']:<14}{size:>12}{p['seconds'] * 1e6:>9,.1f} us{p['bytes_per_s'] / 1e9:>9,.0f}"
+                f"{p['flops_per_s'] / 1e12:>10,.2f}{share:>9}{'  impossible' if p['alarms'] else ''}"
+            )
+    return "\n".join([*lines, *record["notes"]])
+
+
+def _dtype(experiment: Experiment, device: Device, asked: str | None) -> str:
+    return asked if asked in experiment.dtypes else timed.default_dtype(experiment, device)
+
+
+def _point(*what: Any) -> tuple[timed.Timed | None, str]:
+    try:
+        return timed.measure(*what), ""
+    except PhysicsDisagrees as error:
+        return None, f"Wrong: {error}"
+    except Unsupported as error:
+        return None, f"Not timed: {error}"
+
+
+def _ceilings(record: dict[str, Any], device: Device, dtype: str, clock: Clock, say: Say) -> timed.Ceilings:
+    if dtype not in record["ceilings"]:
+        say(f"measuring the ceilings in {dtype}")
+        record["ceilings"][dtype] = _as_record(timed.ceilings(device, dtype, clock))
+    kept = record["ceilings"][dtype]
+    return timed.Ceilings(**{**kept, "notes": tuple(kept["notes"])})
+
+
+def _as_record(tops: timed.Ceilings) -> dict[str, Any]:
+    return {**vars(tops), "notes": list(tops.notes)}
+
+
+def _count_traffic(
+    record: dict[str, Any], experiment: Experiment, dtype: str, entries: list[dict], counters: Callable
+) -> None:
+    """DRAM bytes of the smallest and the largest point; a note, once, where they can't be read."""
+    if record["device"]["kind"] != "gpu" or any("DRAM bytes were not counted" in n for n in record["notes"]):
+        return
+    for entry in {id(e): e for e in (*entries[:1], *entries[-1:])}.values():
+        try:
+            entry["dram_bytes"] = sum(counters(experiment, dtype=dtype, sizes=entry["sizes"]))
+        except Unsupported as error:
+            record["notes"].append(str(error))
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())
