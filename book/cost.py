@@ -124,13 +124,23 @@ def linear(m: Number, k: Number, n: Number, itemsize: Number = 2) -> Cost:
 
 
 def linear_tiles(
-    m: int, k: int, n: int, *, block_m: int, block_n: int, block_k: int, splits: int = 1, itemsize: int = 2
+    m: int,
+    k: int,
+    n: int,
+    *,
+    block_m: int,
+    block_n: int,
+    block_k: int,
+    splits: int = 1,
+    reduce_block: int = 1,
+    itemsize: int = 2,
 ) -> Cost:
     """What a tiled, split-K matrix product issues for the problem `linear(m, k, n)`.
 
     FLOPs are those of whole tiles: edges are padded to `block_m`, `block_n`, `block_k`. With
     splits > 1 each of `splits` programs takes an equal run of k-blocks and writes an fp32 partial
-    sum of the whole output, which a second kernel reads back and adds: the price of occupancy.
+    sum of the whole output, which a second kernel reads back and adds in blocks of `reduce_block`
+    elements: the price of occupancy.
     """
     useful = linear(m, k, n, itemsize)
     k_blocks = _ceil_div(_ceil_div(k, block_k), splits) * splits
@@ -143,5 +153,5 @@ def linear_tiles(
         {**useful.reads, "partials": partials},
         {**useful.writes, "partials": partials},
         frozenset({"partials"}),
-        workspace_flops=splits * m * n,
+        workspace_flops=splits * _ceil_div(m * n, reduce_block) * reduce_block,
     )

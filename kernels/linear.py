@@ -1,0 +1,113 @@
+"""y[M, N] = x[M, K] @ w[K, N], from one row to thousands. Confirms chapter 02.
+
+With the formula's intensity, M / (1 + M/K + M/N) at two bytes a number, one row is a stream of
+weights and four thousand are arithmetic. At few rows there are too few tiles for the card, so K is
+split as well: `splits` programs share a tile, each writes an fp32 partial sum, and a second kernel
+adds those up in a fixed order (the result is the same in every run). Their traffic is named.
+"""
+
+import torch
+
+from book import cost
+from kernels import devices, matmul, tiles
+from kernels.devices import tl, triton
+from kernels.experiment import Experiment, Launch
+from kernels.matmul import tile_position, tile_product
+from kernels.tiles import Plan
+
+
+@triton.jit
+def linear_kernel(
+    x_ptr, w_ptr, y_ptr, partials_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
+    SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr, EVEN_K: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    split = program % SPLITS
+    rm, rn = tile_position(program // SPLITS, M, N, BLOCK_M, BLOCK_N, GROUP_M)  # [BLOCK_M], [BLOCK_N]
+    k_blocks = ((K + BLOCK_K - 1) // BLOCK_K + SPLITS - 1) // SPLITS
+    acc = tile_product(
+        x_ptr, w_ptr, rm, rn, split * k_blocks * BLOCK_K, k_blocks, M, N, K,
+        stride_xm, stride_xk, stride_wk, stride_wn, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_K,
+    )  # fmt: skip
+    in_y = (rm[:, None] < M) & (rn[None, :] < N)
+    if SPLITS == 1:
+        y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
+        tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=in_y)
+    else:
+        row = split.to(tl.int64) * M + rm  # [BLOCK_M] of the SPLITS * M rows of partial sums
+        partials_ptrs = partials_ptr + row[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
+        tl.store(partials_ptrs, acc, mask=in_y)
+
+
+@triton.jit
+def add_partials_kernel(partials_ptr, y_ptr, size, SPLITS: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK] of size = M * N
+    in_y = offsets < size
+    partials_ptrs = partials_ptr + offsets  # [BLOCK], of split 0, then 1, ...
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for _ in tl.static_range(SPLITS):
+        total += tl.load(partials_ptrs, mask=in_y, other=0.0)
+        partials_ptrs += size
+    tl.store(y_ptr + offsets, total.to(y_ptr.dtype.element_ty), mask=in_y)
+
+
+def linear(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """y[M, N] = x[M, K] @ w[K, N], in the dtype of x, summed in fp32. Any strides, any sizes >= 1.
+
+    For a weight that is stored as [N, K] pass `w.T`; nothing is copied. Raises ValueError or
+    TypeError, with the remedy, for tensors it cannot multiply.
+    """
+    m, k, n = matmul.shapes("linear", x, w)
+    chosen = plan(m, k, n, devices.dtype_name(x.dtype))
+    y = torch.empty(m, n, dtype=x.dtype, device=x.device)
+    devices.launch(_launches(chosen, x, w, y), x.device)
+    return y
+
+
+plan = tiles.split
+
+
+def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+    (m, k), n = x.shape, w.shape[1]
+    partials = y
+    if plan.splits > 1:
+        partials = torch.empty(plan.splits, m, n, dtype=torch.float32, device=y.device)
+    args = (x, w, y, partials, m, n, k, *x.stride(), *w.stride())
+    options = {"SPLITS": plan.splits, **plan.options(k)}
+    main = Launch(linear_kernel, (plan.programs(m, n),), args, options, "linear")
+    if plan.splits == 1:
+        return [main]
+    grid = (-(-m * n // plan.reduce_block),)
+    options = {"SPLITS": plan.splits, "BLOCK": plan.reduce_block, "num_warps": 4, "num_stages": 1}
+    return [main, Launch(add_partials_kernel, grid, (partials, y, m * n), options, "add partials")]
+
+
+# ------------------------------------------------------------------------------- the experiment
+
+
+def _meta_launches(plan: Plan, *, m: int, k: int, n: int, dtype: str) -> list[Launch]:
+    x, w, y = (
+        torch.empty(shape, dtype=devices.TORCH_DTYPES[dtype], device="meta")
+        for shape in ((m, k), (k, n), (m, n))
+    )
+    return _launches(plan, x, w, y)
+
+
+experiment = Experiment(
+    name="linear",
+    sizes=("m", "k", "n"),
+    axis="m",
+    inputs=matmul.inputs,
+    run=linear,
+    reference=matmul.reference,
+    cost=cost.linear,
+    plan=plan,
+    tiles=matmul.issued,
+    launches=_meta_launches,
+    sweep={
+        "counted": {"m": [1, 16, 256], "k": 1024, "n": 1024},
+        "timed": {"m": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096], "k": 8192, "n": 8192},
+        "compiled": {"m": [1, 16, 64, 256, 4096], "k": 4096, "n": 4096},
+    },
+)
