@@ -181,8 +181,11 @@ class Formula:
 
 def javascript(expression: sympy.Expr) -> str:
     """One SymPy expression as a JavaScript expression. Raises ValueError if SymPy can't print it."""
-    code = sympy.jscode(sympy.sympify(expression))
-    if "Not supported" in code or "\n" in code:
+    try:
+        code = sympy.jscode(sympy.sympify(expression), strict=True)
+    except NotImplementedError:
+        code = "\n"
+    if "\n" in code:
         raise ValueError(f"{expression}: SymPy has no one-line JavaScript for this; state it otherwise.")
     return code
 

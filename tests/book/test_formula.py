@@ -56,4 +56,4 @@ def test_a_default_outside_its_range_is_refused():
 
 def test_what_sympy_cannot_print_as_javascript_is_refused():
     with pytest.raises(ValueError, match="no one-line JavaScript"):
-        javascript(sympy.Sum(symbol("i"), (symbol("i"), 1, 5)))
+        javascript(sympy.harmonic(symbol("i")))
