@@ -1,0 +1,320 @@
+"""A formula under sliders: `explore(formula, accelerators=[...])`.
+
+In a notebook with a kernel it is an ipywidgets widget: every parameter is a trait that can be
+observed and linked. On the static site the same picture moves with no kernel (see `book.live`).
+"""
+
+from __future__ import annotations
+
+import io
+import numbers
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets
+import traitlets
+from PIL import Image
+
+from book import catalog, display, explorer_payload, figures
+from book.explorer_words import WORDS
+from book.formula import Formula, Parameter
+from book.live import Live
+from book.roofline import Roof
+
+OWN = ""  # the preset of a reader who moved a size away from every model's
+
+
+class Position(traitlets.TraitType):
+    """A slider's value: a number in the parameter's range, whole where the parameter is."""
+
+    def __init__(self, parameter: Parameter, **more: Any) -> None:
+        self.parameter = parameter
+        super().__init__(parameter.default, **more)
+
+    def validate(self, obj: Any, value: Any) -> float:
+        """The number, or a TraitError whose sentence gives the range."""
+        p = self.parameter
+        plain = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
+        whole = f"a whole number from {p.low:,g} to {p.high:,g}" if p.integer else f"from {p.low:g} to {p.high:g}"
+        if isinstance(plain, numbers.Real) and not isinstance(plain, bool) and p.low <= plain <= p.high:
+            if not p.integer:
+                return float(plain)
+            if plain == int(plain):
+                return int(plain)
+        raise traitlets.TraitError(f"{p.symbol} = {value!r}: {p.label} must be {whole}.")
+
+
+class Explorer(Live):
+    """The widget that `explore` returns. Its traits:
+
+    accelerator, dtype: of the highlighted roof. shown: ids of all cards in the picture.
+    view: "roofline" or "formula"; against: the parameter on the formula's x axis.
+    preset: "model / layer", or "" once a size was moved away from it.
+    evidence: series on top of the picture. values: all slider positions as one dict; each of them
+    is also a trait of its own, as in `explorer.m`.
+    """
+
+    accelerator = traitlets.Unicode().tag(sync=True)
+    dtype = traitlets.Unicode().tag(sync=True)
+    shown = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    view = traitlets.Unicode("roofline").tag(sync=True)
+    against = traitlets.Unicode().tag(sync=True)
+    preset = traitlets.Unicode(OWN).tag(sync=True)
+    evidence = traitlets.List(traitlets.Dict()).tag(sync=True)
+    rungs = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    values = traitlets.Dict()
+
+    formula: Formula
+
+    # ------------------------------------------------------------------------ checks, in sentences
+
+    @traitlets.validate("accelerator", "dtype")
+    def _card_has_dtype(self, proposal: Any) -> str:
+        name, value = proposal["trait"].name, proposal["value"]
+        card = value if name == "accelerator" else self.accelerator
+        dtype = value if name == "dtype" else self.dtype
+        known = {a["id"]: a for a in self.payload.get("accelerators", ())}
+        if not known:
+            catalog.itemsize(dtype)
+            return value
+        if card not in known:
+            raise traitlets.TraitError(
+                f"accelerator = {card!r}: this explorer was given {', '.join(known)}. "
+                "Choose one of those, or name it in explore(accelerators=[...])."
+            )
+        if dtype not in known[card]["peaks"]:
+            raise traitlets.TraitError(
+                f"dtype = {dtype!r}: {known[card]['name']} has {', '.join(known[card]['peaks'])}. "
+                "Choose one of those, or change both at once with move(accelerator=..., dtype=...)."
+            )
+        return value
+
+    @traitlets.validate("view", "against", "preset")
+    def _known(self, proposal: Any) -> str:
+        name, value = proposal["trait"].name, proposal["value"]
+        choices = {
+            "view": self.payload["views"],
+            "against": [p.symbol for p in explorer_payload.sliders(self.formula)],
+            "preset": [OWN, *_preset_names(self.payload)],
+        }[name]
+        if value not in choices:
+            shown = [repr(c) for c in choices[:8]] + ["..."] * (len(choices) > 8)
+            raise traitlets.TraitError(f"{name} = {value!r}: choose one of {', '.join(shown)}.")
+        return value
+
+    @traitlets.validate("shown")
+    def _shown_known(self, proposal: Any) -> list[str]:
+        known = [a["id"] for a in self.payload.get("accelerators", ())]
+        if unknown := [i for i in proposal["value"] if i not in known]:
+            raise traitlets.TraitError(f"shown = {unknown}: this explorer was given {', '.join(known)}.")
+        return list(proposal["value"])
+
+    # ------------------------------------------------------------------------------ its own state
+
+    def move(self, **changes: Any) -> None:
+        """Several traits at once, as in move(m=256, accelerator="t4", dtype="fp16")."""
+        if unknown := [n for n in changes if n not in self.state()]:
+            raise traitlets.TraitError(f"{unknown[0]}: no such trait; this explorer has {', '.join(self.state())}.")
+        with self.hold_trait_notifications():
+            for name, value in changes.items():
+                setattr(self, name, value)
+
+    def add_points(self, *series: Mapping[str, Any] | Any) -> None:
+        """More evidence on the picture: series as dicts, or anything with `.points()`."""
+        new = [explorer_payload.series(self.formula, s) for item in series for s in _each(item)]
+        self.evidence = [*self.evidence, *new]
+        self.rungs = _rungs(self.rungs, new)
+
+    def run_here(self, experiment: Any, measure: Callable[..., Any] | None = None) -> ipywidgets.Widget:
+        """This explorer with a button that runs `experiment` at the sliders' position.
+
+        measure(experiment, **sizes) returns evidence with `.points()`; `kernels.evidence.confirm`
+        if it is left out. Sizes that are no parameter of the formula keep the experiment's own.
+        """
+        from book.explorer_run import Bench
+
+        return Bench(self, experiment, measure)
+
+    def _link_values(self) -> None:
+        """Keep `values` and the parameters' own traits the same, whichever is set."""
+        names = [p.symbol for p in explorer_payload.sliders(self.formula)]
+
+        def gather(_: Any = None) -> None:
+            self.values = {n: getattr(self, n) for n in names}
+            if self.preset and self._preset_sizes(self.preset).items() - self.values.items():
+                self.preset = OWN
+
+        def spread(change: Any) -> None:
+            if unknown := [n for n in change["new"] if n not in names]:
+                raise traitlets.TraitError(f"values: {unknown[0]!r} is no slider; there is {', '.join(names)}.")
+            with self.hold_trait_notifications():
+                for name, value in change["new"].items():
+                    setattr(self, name, value)
+
+        def choose(change: Any) -> None:
+            if change["new"]:
+                self.values = {**self.values, **self._preset_sizes(change["new"])}
+
+        gather()
+        self.observe(gather, names)
+        self.observe(spread, "values")
+        self.observe(choose, "preset")
+
+    def _preset_sizes(self, name: str) -> dict[str, float]:
+        group, label = name.split(" / ", 1)
+        return dict(zip(self.payload["preset_symbols"], self.payload["presets"][group][label], strict=True))
+
+    # ---------------------------------------------------------------------- for those who can't move
+
+    def _roofs(self) -> list[Roof]:
+        cards = [a for a in self.payload["accelerators"] if a["id"] in {*self.shown, self.accelerator}]
+        return [Roof(a["name"], a["peaks"][self.dtype], a["bandwidth"]) for a in cards if self.dtype in a["peaks"]]
+
+    def _sourced(self) -> dict[str, float]:
+        """The values of the parameters that the dropdowns decide."""
+        card = catalog.accelerator(self.accelerator) if self.accelerator else None
+        decided = {"itemsize": catalog.itemsize(self.dtype) if self.dtype else None}
+        if card:
+            decided |= {"peak": card.peak(self.dtype), "bandwidth": card.bandwidth}
+        return {p.symbol: decided[p.symbol] for p in self.formula.parameters if p.source}
+
+    def summary(self) -> str:
+        """The position and what it means, in one sentence."""
+        at = {**self.values, **self._sourced()}
+        f = self.formula
+        position = ", ".join(
+            f"{explorer_payload.letter(p)} = {display.number(self.values[p.symbol])}"
+            for p in f.parameters
+            if not p.source
+        )
+        if "roofline" not in self.payload["views"]:
+            value = f"{f.value_label or f.value} {display.si(float(f(**at)), f.unit)}"
+            return WORDS["summary_plain"].format(position=position, value=value)
+        roof = next(r for r in self._roofs() if r.name == catalog.accelerator(self.accelerator).short_name)
+        intensity = float(f.evaluate("intensity", **at))
+        attainable = float(roof.attainable(intensity))
+        return WORDS["summary_roof"].format(
+            accelerator=roof.name,
+            dtype=self.dtype,
+            position=position,
+            intensity=display.number(intensity),
+            attainable=display.si(attainable, "FLOP/s"),
+            percent=f"{display.number(100 * attainable / roof.peak)} %",
+            bound=WORDS["memory" if intensity < roof.ridge else "compute"],
+        )
+
+    def picture(self) -> bytes:
+        """A small PNG of this state, the same bytes at every run."""
+        at = {**self.values, **self._sourced()}
+        if self.view == "roofline":
+            name = catalog.accelerator(self.accelerator).short_name
+            intensity = float(self.formula.evaluate("intensity", **at))
+            figure = figures.roofline(self._roofs(), highlight=name, operating=intensity)
+        else:
+            figure = figures.formula(self.formula, self.against, **at)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=90, facecolor=figures.colour("background"))
+        small = Image.open(buffer).convert("RGB").quantize(24, dither=Image.Dither.NONE)
+        packed = io.BytesIO()
+        small.save(packed, format="png", optimize=True)
+        return packed.getvalue()
+
+
+def _preset_names(payload: Mapping[str, Any]) -> list[str]:
+    return [f"{group} / {label}" for group, layers in payload["presets"].items() for label in layers]
+
+
+def _each(item: Any) -> Iterable[Mapping[str, Any]]:
+    """The series of an Evidence, of one series, or of a list of them."""
+    if hasattr(item, "points") and callable(item.points):
+        return item.points()
+    return [item] if isinstance(item, Mapping) else item
+
+
+def _rungs(before: Sequence[str], series: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The rungs that the legend must speak of, also where nothing is measured yet."""
+    found = {*before, *(s["rung"] for s in series)}
+    return [r for r in explorer_payload.RUNGS if r in found]
+
+
+def _preset(formula: Formula, model: str | None, layer: str | None) -> str:
+    """The preset's full name. Raises catalog.UnknownName or ValueError with the choices."""
+    if model is None:
+        return OWN
+    groups = explorer_payload.presets(formula)
+    if not groups:
+        raise ValueError(f"model = {model!r}: the formula {formula.name} has no model presets; leave model out.")
+    group = model if model in groups else catalog.model(model).name
+    if group not in groups:
+        raise ValueError(f"model = {model!r}: {formula.name} has presets for {', '.join(groups)}.")
+    label = layer if layer is not None else next(iter(groups[group]))
+    if label not in groups[group]:
+        raise ValueError(f"layer = {layer!r}: {group} has {', '.join(groups[group])}.")
+    return f"{group} / {label}"
+
+
+def explore(
+    formula: Formula,
+    accelerators: Sequence[str] = ("h100_sxm", "b200"),
+    dtype: str = "bf16",
+    model: str | None = None,
+    layer: str | None = None,
+    evidence: Any = None,
+    published: str | None = None,
+    view: str = "roofline",
+    against: str | None = None,
+    id: str | None = None,
+    **values: float,
+) -> Explorer:
+    """A formula under sliders, with the evidence for it in the same picture.
+
+    accelerators: catalog ids; the first one is highlighted. model, layer: a preset, as in
+    model="llama3-8b", layer="gate". evidence: what `confirm` returned, or a list of series.
+    published: a kind in the catalog, as in "linear". view: "roofline" or "formula". against: the
+    symbol on the formula's x axis. id: the element's id, if a page explores one formula twice.
+    values: the sliders' positions, as in m=32.
+    Raises catalog.UnknownName, ValueError or traitlets.TraitError, each with what to do.
+    """
+    cards = [catalog.accelerator(a) for a in accelerators]
+    if len({c.id for c in cards}) != len(cards):
+        raise ValueError(f"accelerators = {list(accelerators)}: the same card twice; name each once.")
+    catalog.itemsize(dtype)
+    if id is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", id):
+        raise ValueError(f"id = {id!r}: start with a letter; then letters, digits, - and _.")
+    payload = explorer_payload.build(id or f"explore-{formula.name.replace('_', '-')}", formula, cards, WORDS)
+    movable = explorer_payload.sliders(formula)
+    if unknown := [n for n in values if n not in {p.symbol for p in movable}]:
+        raise ValueError(f"{unknown[0]}: {formula.name} has the sliders {', '.join(p.symbol for p in movable)}.")
+    if clash := [p.symbol for p in movable if hasattr(Explorer, p.symbol)]:
+        raise ValueError(f"parameter {clash[0]}: the explorer has a trait of that name; rename the parameter.")
+
+    raw = [*(_each(evidence) if evidence is not None else ())]
+    if published is not None:
+        raw += explorer_payload.published(published, [c.id for c in cards])
+    series = [explorer_payload.series(formula, s) for s in raw]
+    spoken = ["counted", "timed"] * (evidence is not None) + ["published"] * (published is not None)
+
+    traits = {p.symbol: Position(p).tag(sync=True) for p in movable}
+    made = type("Explorer", (Explorer,), {**traits, "formula": formula, "__module__": __name__})
+    preset = _preset(formula, model, layer)
+    widget = made(
+        kind="explorer",
+        payload=payload,
+        accelerator=cards[0].id if cards else "",
+        dtype=dtype,
+        shown=[c.id for c in cards],
+        view=_view(view, payload),
+        against=against or (formula.limit.parameter if formula.limit else movable[0].symbol),
+        evidence=series,
+        rungs=_rungs(spoken, series),
+    )
+    widget._link_values()
+    widget.preset = preset
+    widget.move(**values)
+    return widget
+
+
+def _view(view: str, payload: Mapping[str, Any]) -> str:
+    """The asked view; a formula that is on no roofline can only be drawn as itself."""
+    return payload["views"][0] if view == "roofline" else view

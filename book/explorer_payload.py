@@ -1,0 +1,210 @@
+"""What the explorer's front-end is given: formula code, machines, presets and evidence as JSON."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy.printing.mathml import mathml
+
+from book import catalog
+from book.formula import Formula, Parameter, roof_javascript
+
+DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4")
+RUNGS = ("counted", "compiled", "timed", "recorded", "published")
+SOURCED = {"accelerator": ("peak", "bandwidth"), "dtype": ("itemsize",)}
+
+Series = dict[str, Any]
+
+
+def letter(parameter: Parameter) -> str:
+    r"""A parameter's name in plain text: "M" for M, "β" for \beta."""
+    name = parameter.latex or parameter.symbol
+    if not name.startswith("\\"):
+        return name
+    try:
+        return unicodedata.lookup(f"GREEK SMALL LETTER {name[1:].upper()}")
+    except KeyError:
+        return parameter.symbol
+
+
+def _lettered(formula: Formula, expression: sympy.Expr) -> sympy.Expr:
+    return expression.xreplace({p.sympy: sympy.Symbol(letter(p), positive=True) for p in formula.parameters})
+
+
+def _plain(formula: Formula, expression: sympy.Expr) -> str:
+    """An expression on one line of plain text, as a label in a picture: "2·M/s"."""
+    return sympy.sstr(_lettered(formula, expression)).replace("**", "^").replace("*", "·")
+
+
+def _mathml(formula: Formula, expression: sympy.Expr) -> str:
+    """MathML, which every current browser sets by itself."""
+    return mathml(sympy.factor_terms(_lettered(formula, expression)), printer="presentation")
+
+
+def sliders(formula: Formula) -> tuple[Parameter, ...]:
+    """The parameters that a reader moves; their ranges are widened to reach every preset."""
+    reach: dict[str, set[float]] = {}
+    for group in presets(formula).values():
+        for sizes in group.values():
+            for name, value in sizes.items():
+                reach.setdefault(name, set()).add(value)
+    return tuple(
+        replace(
+            p, low=min([p.low, *reach.get(p.symbol, ())]), high=max([p.high, *reach.get(p.symbol, ())])
+        )
+        for p in formula.parameters
+        if not p.source
+    )
+
+
+def presets(formula: Formula) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """{model: {layer: {symbol: value}}}, empty where the formula has none."""
+    return formula.presets() if formula.presets else {}
+
+
+def _parameter(p: Parameter) -> dict[str, Any]:
+    shared = {"symbol": p.symbol, "letter": letter(p), "label": p.label, "unit": p.unit}
+    if p.source:
+        if p.symbol not in SOURCED[p.source]:
+            raise ValueError(
+                f"parameter {p.symbol}: source {p.source!r} decides only {', '.join(SOURCED[p.source])}; "
+                "use one of those symbols, or make it a slider."
+            )
+        return {**shared, "source": p.source}
+    return {**shared, "low": p.low, "high": p.high, "scale": p.scale, "integer": p.integer, "source": ""}
+
+
+def _formula(formula: Formula) -> dict[str, Any]:
+    ranges = {p.symbol: p for p in sliders(formula)}
+    made = {
+        "name": formula.name,
+        "title": formula.title,
+        "value": formula.value,
+        "value_label": formula.value_label or formula.value,
+        "unit": formula.unit,
+        "mathml": _mathml(formula, formula.expression),
+        "parameters": [_parameter(ranges.get(p.symbol, p)) for p in formula.parameters],
+        "code": formula.javascript(),
+    }
+    if formula.limit is not None:
+        made["limit"] = {
+            "parameter": formula.limit.parameter,
+            "label": f"{_plain(formula, formula.limit.expression)} ({formula.limit.label})",
+        }
+    return made
+
+
+def build(
+    id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator], words: Mapping[str, str]
+) -> dict[str, Any]:
+    """The part of an explorer that never changes, JSON-safe and the same at every build."""
+    dtypes = [d for d in DTYPES if any(d in a.peaks for a in accelerators)]
+    return {
+        "id": id,
+        "formula": _formula(formula),
+        "roof": roof_javascript(),
+        "views": ["roofline", "formula"] if formula.on_roofline and accelerators else ["formula"],
+        "accelerators": [
+            {
+                "id": a.id,
+                "name": a.short_name,
+                "bandwidth": float(a.bandwidth),
+                "peaks": {d: float(a.peaks[d]) for d in dtypes if d in a.peaks},
+            }
+            for a in accelerators
+        ],
+        "itemsize": {d: catalog.itemsize(d) for d in dtypes or DTYPES},
+        # lists in the order of `preset_symbols`: the names would be most of the bytes
+        "preset_symbols": _preset_symbols(formula),
+        "presets": {
+            group: {label: [sizes.get(s) for s in _preset_symbols(formula)] for label, sizes in layers.items()}
+            for group, layers in presets(formula).items()
+        },
+        "words": dict(words),
+    }
+
+
+def _preset_symbols(formula: Formula) -> list[str]:
+    found = {s for layers in presets(formula).values() for sizes in layers.values() for s in sizes}
+    return [p.symbol for p in formula.parameters if p.symbol in found]
+
+
+# ------------------------------------------------------------------------------------- evidence
+
+
+def published(kind: str, accelerators: Iterable[str]) -> list[Series]:
+    """The catalog's published series of one kind, for these accelerators only."""
+    wanted = set(accelerators)
+    return [
+        {
+            "rung": "published",
+            "label": s.table,
+            "source": s.source,
+            "accelerator": s.accelerator,
+            "dtype": s.dtype,
+            "fixed": dict(s.fixed),
+            "points": [dict(p) for p in s.points],
+        }
+        for s in catalog.published(kind)
+        if s.accelerator in wanted
+    ]
+
+
+def series(formula: Formula, item: Mapping[str, Any]) -> Series:
+    """One series as the front-end draws it.
+
+    item: {"rung", "label", "points": [{symbol: value, "intensity", "flops_per_s", "seconds"}]}, and
+    if known "accelerator", "dtype", "source", "fixed": {symbol: value}. What a point does not say
+    and the formula can is filled in: the intensity at its sizes, and FLOP/s from seconds.
+    Raises ValueError for an unknown rung, no point, or a point that can't be placed.
+    """
+    name = item.get("label") or item.get("rung")
+    if item.get("rung") not in RUNGS:
+        raise ValueError(f"series {name!r}: rung = {item.get('rung')!r}; use one of {', '.join(RUNGS)}.")
+    points = [_point(formula, name, item, p) for p in item.get("points") or ()]
+    if not points:
+        raise ValueError(f"series {name!r}: points is empty; leave the series out, or give it a point.")
+    known = [s for s in points[0]["at"] if all(s in p["at"] for p in points)]
+    fixed = {s: points[0]["at"][s] for s in known if len({p["at"][s] for p in points}) == 1 and len(points) > 1}
+    if len(points) == 1:
+        fixed = {s: points[0]["at"][s] for s in (item.get("fixed") or {}) if s in known}
+    for p in points:
+        p["at"] = {s: v for s, v in p["at"].items() if s not in fixed}
+    made = {"rung": item["rung"], "label": str(item.get("label") or ""), "fixed": fixed, "points": points}
+    return made | {k: item[k] for k in ("accelerator", "dtype", "source") if item.get(k)}
+
+
+def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
+    given = {**(item.get("fixed") or {}), **point}
+    sizes = {p.symbol: _number(given[p.symbol]) for p in formula.parameters if p.symbol in given}
+    if item.get("dtype") and any(p.symbol == "itemsize" for p in formula.parameters):
+        sizes.setdefault("itemsize", catalog.itemsize(item["dtype"]))
+    complete = all(p.symbol in sizes for p in formula.parameters if not p.source or p.symbol == "itemsize")
+    intensity, rate, seconds = (point.get(k) for k in ("intensity", "flops_per_s", "seconds"))
+    if intensity is None and complete and formula.on_roofline:
+        intensity = formula.evaluate("intensity", **sizes)
+    if rate is None and seconds and complete and "flops" in formula.outputs:
+        rate = formula.evaluate("flops", **sizes) / seconds
+    value = given.get(formula.value) if formula.value not in ("intensity", "attainable") else None
+    made = {"intensity": intensity, "rate": rate, "value": value}
+    if not any(made.values()):
+        raise ValueError(
+            f"series {name!r}: point {dict(point)} can't be placed; give intensity, {formula.value}, "
+            f"or all of {', '.join(p.symbol for p in formula.parameters if not p.source)}."
+        )
+    short = {k: float(f"{_number(v):.7g}") for k, v in made.items() if v is not None}
+    return {"at": {s: v for s, v in sizes.items()}} | short
+
+
+def _number(value: Any) -> float | int:
+    """A plain, finite Python number from whatever numeric type. Raises ValueError."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not math.isfinite(plain):
+        raise ValueError(f"{value!r} is not a finite number.")
+    return plain

@@ -1,0 +1,75 @@
+"""Every word that the explorer shows. A translation replaces this table and nothing else.
+
+Names in braces are filled in by the front-end.
+"""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    # controls
+    "accelerator": "accelerator",
+    "dtype": "number format",
+    "preset": "model and layer",
+    "own_sizes": "sizes of your own",
+    "against": "plotted against",
+    "compare": "compare",
+    "compare_count": "{count} of {all} cards",
+    "compare_legend": "cards in the picture",
+    "view": "picture",
+    "view_roofline": "roofline",
+    "view_formula": "formula",
+    "lacks": "{dtype}: not on this card",
+    "switched": "{accelerator} has no {wanted} unit, so the number format is now {dtype}.",
+    "lacking": "{accelerator} has no unit for {missing}: those formats are greyed out.",
+    "not_drawn": "no {dtype}, not drawn",
+    "sliders": "sliders",
+    "keyboard": "Keyboard: Tab to a slider, then ← → for one step, Page Up and Page Down for bigger ones.",
+    "reset": "reset",
+    "copy": "copy link to this position",
+    "copied": "link copied",
+    "copy_by_hand": "the link is in the address bar",
+    # readouts
+    "attainable": "attainable",
+    "of_peak": "{percent} of peak",
+    "time": "time floor",
+    "time_note": "at the attainable rate",
+    "peak": "peak",
+    "bound": "bound by",
+    "memory": "memory",
+    "compute": "compute",
+    "ridge_note": "ridge {ridge} FLOP/byte",
+    "no_value": "–",
+    # the picture
+    "intensity_axis": "arithmetic intensity (FLOP/byte) →",
+    "rate_axis": "↑ FLOP/s",
+    "waits": "waits for memory",
+    "computes": "computes",
+    "ridge": "ridge {ridge}",
+    "ridge_of": "ridge of {accelerator}: {ridge}",
+    "limit": "limit: {label}",
+    "more": "+{count}",
+    "alt_roofline": "Roofline. {summary}",
+    "alt_formula": "{value} against {against}. {summary}",
+    # the legend
+    "legend": "what the marks are",
+    "rung_predicted": "predicted",
+    "rung_counted": "counted",
+    "rung_compiled": "compiled",
+    "rung_timed": "timed here",
+    "rung_recorded": "recorded",
+    "rung_published": "published",
+    "predicted_note": "the formula at the sliders' position",
+    "not_measured": "not measured yet",
+    "none_for": "none for {accelerator}",
+    "not_in_view": "measures time, so it is drawn on the roofline only",
+    "other_shape": "Another shape: {theirs}.",
+    "other_shape_note": "The sliders say {yours}, so these points are faded.",
+    "use_shape": "set the sliders to it",
+    # spoken and written summaries
+    "summary_roof": "{accelerator}, {dtype}, at {position}: intensity {intensity} FLOP/byte, attainable {attainable}, "
+    "{percent} of peak, bound by {bound}.",
+    "summary_plain": "At {position}: {value}.",
+    # run the kernel here
+    "run": "Run the kernel here",
+    "running": "running …",
+}

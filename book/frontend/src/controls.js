@@ -1,0 +1,147 @@
+// The explorer's controls: native elements, each with a label, each writing to the model only.
+import { h, math, say } from "./dom.js";
+import { exact, fill } from "./format.js";
+import { nearest, stops } from "./physics.js";
+
+function labelled(id, text, control, kind = "") {
+  return h("div", { class: `rl-field ${kind}` }, h("label", { for: id }, text), control);
+}
+
+function select(id, onchange) {
+  return h("select", { id, onchange: (e) => onchange(e.target.value) });
+}
+
+const option = (value, text, disabled) => h("option", { value, disabled }, text);
+
+/** One slider: a native range over stops, its exact value beside it. Returns {el, show(value)}. */
+export function slider(id, parameter, onmove) {
+  const list = stops(parameter);
+  const input = h("input", {
+    id, type: "range", min: 0, max: list.length - 1, step: 1,
+    oninput: () => onmove(list[Number(input.value)]),
+  });
+  const output = h("output", { for: id, "aria-live": "off" }); // the slider speaks by aria-valuetext
+  const name = h("label", { for: id }, `${parameter.label}, `, h("i", {}, parameter.letter));
+  const unit = parameter.unit ? ` ${parameter.unit}` : "";
+  return {
+    el: h("div", { class: "rl-slider" }, name, input, output),
+    show(value) {
+      const at = nearest(list, value, parameter.scale);
+      if (Number(input.value) !== at) input.value = at;
+      const text = exact(value) + unit;
+      input.setAttribute("aria-valuetext", text);
+      input.style.setProperty("--rl-filled", `${(100 * at) / (list.length - 1)}%`);
+      say(output, text);
+    },
+  };
+}
+
+/** Two or more choices side by side, as radio buttons. Returns {el, show(value)}. */
+export function segments(id, legend, choices, onchoose) {
+  const radios = choices.map(([value, text]) => {
+    const input = h("input", { type: "radio", name: id, id: `${id}-${value}`, value, onchange: () => onchoose(value) });
+    return { value, input, label: h("label", { for: `${id}-${value}` }, text) };
+  });
+  const el = h("fieldset", { class: "rl-segments" }, h("legend", { class: "rl-unseen" }, legend), ...radios.flatMap((r) => [r.input, r.label]));
+  return { el, show: (value) => radios.forEach((r) => { r.input.checked = r.value === value; }) };
+}
+
+/** The accelerator dropdown. */
+export function cards(id, words, accelerators, onchange) {
+  const control = select(id, onchange);
+  control.append(...accelerators.map((a) => option(a.id, a.name)));
+  return { el: labelled(id, words.accelerator, control), show: (value) => { control.value = value; } };
+}
+
+/** The number formats: those that the card lacks are there, greyed out, and say why. */
+export function dtypes(id, words, payload, onchange) {
+  const control = select(id, onchange);
+  const note = `${id}-note`;
+  const why = h("small", { id: note, class: "rl-unseen" });
+  control.setAttribute("aria-describedby", note);
+  return {
+    el: labelled(id, words.dtype, h("span", {}, control, why)),
+    show(value, card) {
+      const key = card.id;
+      if (control.dataset.card !== key) {
+        const lacks = (d) => !card.peaks[d];
+        control.dataset.card = key;
+        control.replaceChildren(...Object.keys(payload.itemsize).map((d) => option(d, lacks(d) ? fill(words.lacks, { dtype: d }) : d, lacks(d))));
+        const missing = Object.keys(payload.itemsize).filter(lacks).join(", ");
+        say(why, missing ? fill(words.lacking, { accelerator: card.name, missing }) : "");
+      }
+      control.value = value;
+    },
+  };
+}
+
+/** Models and their layers, grouped; the first entry stands for sizes of the reader's own. */
+export function presets(id, words, payload, onchange) {
+  const control = select(id, onchange);
+  control.append(option("", words.own_sizes));
+  for (const [group, layers] of Object.entries(payload.presets))
+    control.append(h("optgroup", { label: group }, ...Object.keys(layers).map((label) => option(`${group} / ${label}`, `${group} · ${label}`))));
+  return { el: labelled(id, words.preset, control, "rl-wide"), show: (value) => { control.value = value; } };
+}
+
+/** Which parameter is on the formula's x axis. */
+export function against(id, words, parameters, onchange) {
+  const control = select(id, onchange);
+  control.append(...parameters.map((p) => option(p.symbol, `${p.letter}, ${p.label}`)));
+  const el = labelled(id, words.against, control);
+  return { el, show: (value, visible) => { control.value = value; el.hidden = !visible; } };
+}
+
+/** A folded list of checkboxes: which cards' roofs are in the picture. */
+export function compare(id, words, payload, onchange) {
+  const count = h("span", {});
+  const boxes = payload.accelerators.map((a) => {
+    const input = h("input", { type: "checkbox", id: `${id}-${a.id}`, onchange: tell });
+    const note = h("small", { class: "rl-quiet" });
+    return { a, input, note, row: h("label", { for: `${id}-${a.id}` }, input, ` ${a.name} `, note) };
+  });
+  function tell() { onchange(boxes.filter((b) => b.input.checked).map((b) => b.a.id)); }
+  const details = h("details", { class: "rl-compare" }, h("summary", {}, `${words.compare}: `, count),
+    h("fieldset", {}, h("legend", { class: "rl-unseen" }, words.compare_legend), ...boxes.map((b) => b.row)));
+  details.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || !details.open) return;
+    details.open = false;
+    details.querySelector("summary").focus();
+  });
+  details.addEventListener("focusout", (e) => { if (e.relatedTarget && !details.contains(e.relatedTarget)) details.open = false; });
+  return {
+    el: details,
+    show(shown, chosen, dtype) {
+      let drawn = 0;
+      for (const { a, input, note } of boxes) {
+        const lacks = !a.peaks[dtype];
+        input.checked = shown.includes(a.id) || a.id === chosen;
+        input.disabled = a.id === chosen; // the highlighted card is always drawn
+        if (input.checked && !lacks) drawn++;
+        say(note, lacks ? fill(words.not_drawn, { dtype }) : "");
+      }
+      say(count, fill(words.compare_count, { count: drawn, all: boxes.length }));
+    },
+  };
+}
+
+/** One big number with a name above and a remark below. Returns {el, show({number, unit}, note)}. */
+export function readout(name) {
+  const number = h("span", { class: "rl-number" });
+  const unit = h("span", { class: "rl-unit" });
+  const note = h("small", {});
+  const output = h("output", { "aria-live": "off" }, number, " ", unit); // spoken in one sentence instead
+  return {
+    el: h("div", {}, h("span", { class: "rl-name" }, name), output, note),
+    show(value, remark = "") {
+      say(number, value.number);
+      say(unit, value.unit ?? "");
+      say(note, remark);
+    },
+  };
+}
+
+/** The heading: what is explored, and its formula. */
+export function heading(formula) {
+  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula" }, `${formula.value_label} = `, math(formula.mathml)));
+}

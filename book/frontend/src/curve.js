@@ -1,0 +1,83 @@
+// The formula itself against one of its parameters, with its limit dashed.
+import { gridX, gridY, line, plot, rect, ruleY } from "@observablehq/plot";
+import { digits, fill, tick } from "./format.js";
+import { labelLayer } from "./labels.js";
+import { evidenceMarks } from "./marks.js";
+import { decades, frameOf, layout, operatingPoint } from "./roofline.js";
+
+const SAMPLES = 120;
+
+function walk(low, high, log) {
+  return Array.from({ length: SAMPLES + 1 }, (_, i) => (log ? low * (high / low) ** (i / SAMPLES) : low + ((high - low) * i) / SAMPLES));
+}
+
+/**
+ * ctx: {compiled, formula, words, against (parameter), values (complete), range, points, ridge, name, width, alt}.
+ * range: the value's smallest and largest over all slider positions, so that the axis stands still.
+ */
+export function drawCurve({ compiled, formula, words, against, values, range, points, ridge, name, width, alt }) {
+  const shape = layout(width);
+  const frame = frameOf(shape);
+  const log = against.scale === "log2";
+  const at = (output, v) => compiled.outputs[output]({ ...values, [against.symbol]: v });
+  const xs = walk(against.low, against.high, log);
+  const curve = xs.map((v) => [v, at(formula.value, v)]);
+  const limit = compiled.outputs.limit ? xs.map((v) => [v, at("limit", v)]) : [];
+  const y = [Math.min(range[0], ...points.map((p) => p.y)) / 1.5, Math.max(range[1], ...points.map((p) => p.y), ridge ?? 0) * 2];
+  const x = log ? [against.low / 1.15, against.high * 1.15] : [against.low, against.high];
+  const xTicks = log ? decades(x, shape.narrow ? 5 : 8) : undefined;
+  const yTicks = decades(y, 6);
+  const inside = limit.filter(([, v]) => v >= y[0] && v <= y[1]);
+  const unit = against.unit ? ` (${against.unit})` : "";
+  const svg = plot({
+    ...shape,
+    className: "rl-plot",
+    ariaLabel: alt,
+    x: { type: log ? "log" : "linear", domain: x, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    y: { type: "log", domain: y, label: `↑ ${formula.value_label} (${formula.unit})`, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    marks: [
+      ...(ridge
+        ? [
+            rect([0], { x1: x[0], x2: x[1], y1: y[0], y2: ridge, fill: "var(--rl-memory)" }),
+            rect([0], { x1: x[0], x2: x[1], y1: ridge, y2: y[1], fill: "var(--rl-compute)" }),
+            ruleY([ridge], { stroke: "var(--rl-dim)", strokeDasharray: "2,3" }),
+          ]
+        : []),
+      gridX(xTicks ?? [], { stroke: "var(--rl-line)", strokeOpacity: 1 }),
+      gridY(yTicks, { stroke: "var(--rl-line)", strokeOpacity: 1 }),
+      line(inside, { stroke: "var(--rl-dim)", strokeWidth: 1.8, strokeDasharray: "7,5" }),
+      line(curve, { stroke: "var(--rl-predicted)", strokeWidth: 2.6, strokeLinejoin: "round" }),
+      ...evidenceMarks(points),
+    ],
+  });
+  svg.setAttribute("role", "img");
+  const X = (v) => svg.scale("x").apply(v);
+  const Y = (v) => svg.scale("y").apply(v);
+
+  function label() {
+    const pixels = (list) => list.map(([a, b]) => [X(a), Y(b)]);
+    const place = labelLayer(svg, frame, { lines: [pixels(curve), pixels(inside)], points: points.map((p) => [X(p.x), Y(p.y)]) });
+    if (formula.limit && inside.length) {
+      const along = [0.97, 0.85, 0.7, 0.55, 0.4, 0.25].map((t) => inside[Math.round(t * (inside.length - 1))]);
+      const places = along.flatMap(([a, b]) => [{ x: X(a) - 8, y: Y(b) - 8, anchor: "end" }, { x: X(a), y: Y(b) + 18, anchor: "end" }]);
+      place(fill(words.limit, { label: formula.limit.label }), places, { required: true });
+    }
+    if (ridge) {
+      const text = fill(words.ridge_of, { accelerator: name, ridge: digits(ridge) });
+      const up = Y(ridge) - 7;
+      place(text, [{ x: frame.x0 + 6, y: up }, { x: frame.x1 - 6, y: up, anchor: "end" }, { x: frame.x1 - 6, y: up + 22, anchor: "end" }], { kind: "rl-quiet" });
+      place(words.waits, [{ x: frame.x1 - 6, y: frame.y1 - 8, anchor: "end" }, { x: frame.x0 + 6, y: frame.y1 - 8 }], { kind: "rl-quiet" });
+      place(words.computes, [{ x: frame.x0 + 6, y: frame.y0 + 16 }, { x: frame.x1 - 6, y: frame.y0 + 16, anchor: "end" }], { kind: "rl-quiet" });
+    }
+  }
+
+  const point = operatingPoint(svg, frame);
+  return {
+    svg,
+    label,
+    move(now, text) {
+      point.move(X(values[against.symbol] === undefined ? x[0] : now.values[against.symbol]), Y(Math.min(y[1], Math.max(y[0], now.value))), text);
+    },
+  };
+}
+

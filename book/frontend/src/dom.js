@@ -1,0 +1,28 @@
+// Small helpers for making elements. Text always goes in as text, never as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fillIn(el, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
+    else el.setAttribute(name, value === true ? "" : value);
+  }
+  el.append(...children.flat().filter((c) => c !== null && c !== undefined));
+  return el;
+}
+
+export const h = (tag, attributes, ...children) => fillIn(document.createElement(tag), attributes, children);
+export const s = (tag, attributes, ...children) => fillIn(document.createElementNS(SVG, tag), attributes, children);
+
+/** Set text only where it differs, so that nothing is repainted or announced for nothing. */
+export function say(el, text) {
+  if (el.textContent !== text) el.textContent = text;
+}
+
+/** Generated MathML, parsed; the string comes from Python's printer, not from a reader. */
+export function math(text) {
+  const host = h("span", { class: "rl-math" });
+  host.innerHTML = `<math>${text}</math>`;
+  return host;
+}

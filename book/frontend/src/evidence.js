@@ -1,0 +1,48 @@
+// Which evidence points belong in the picture, and whether they are of the sliders' own shape.
+
+/** Series of the highlighted card, and those that belong to no card (counts). */
+export function relevant(series, accelerator) {
+  return series.filter((one) => !one.accelerator || one.accelerator === accelerator);
+}
+
+/** The sizes in which a series (or one point of it) differs from the sliders: [[symbol, theirs, mine]]. */
+export function differences(fixed, values) {
+  return Object.entries(fixed).filter(([name, v]) => values[name] !== undefined && values[name] !== v).map(([name, v]) => [name, v, values[name]]);
+}
+
+/** Where the points lie on the roofline. A count has no time: it sits on the roof it predicts. */
+export function onRoofline(list, values, roof, compiled) {
+  return list.flatMap((one) => {
+    const faded = differences(one.fixed, values).length > 0;
+    return one.points.filter((p) => p.intensity > 0).map((p) => ({
+      rung: one.rung,
+      x: p.intensity,
+      y: p.rate ?? compiled.attainable(p.intensity, roof.peak, roof.bandwidth),
+      faded,
+      at: { ...one.fixed, ...p.at },
+    }));
+  });
+}
+
+/** What a series says about the formula's own value; times say nothing about an intensity. */
+function valueOf(one, point, name) {
+  if (name === "intensity") return one.rung === "counted" ? point.intensity : undefined;
+  return name === "attainable" ? point.rate : point.value;
+}
+
+export function speaksOf(one, name) {
+  return one.points.some((p) => valueOf(one, p, name) > 0);
+}
+
+/** Where the points lie on the formula's curve. */
+export function onCurve(list, values, against, name) {
+  return list.flatMap((one) =>
+    one.points.flatMap((p) => {
+      const at = { ...one.fixed, ...p.at };
+      const y = valueOf(one, p, name);
+      if (!(y > 0) || at[against] === undefined) return [];
+      const { [against]: x, ...rest } = at;
+      return [{ rung: one.rung, x, y, faded: differences(rest, values).length > 0, at }];
+    }),
+  );
+}

@@ -1,0 +1,57 @@
+// Labels that never lie on each other: each takes the first of its places that is free.
+import { s } from "./dom.js";
+
+const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1;
+
+/** How many of the lines' sample points a box covers. */
+function crossed(box, lines) {
+  let count = 0;
+  for (const line of lines)
+    for (let i = 1; i < line.length; i++) {
+      const [ax, ay] = line[i - 1];
+      const [bx, by] = line[i];
+      const steps = Math.max(1, Math.ceil(Math.hypot(bx - ax, by - ay) / 6));
+      for (let k = 0; k <= steps; k++) {
+        const x = ax + ((bx - ax) * k) / steps;
+        const y = ay + ((by - ay) * k) / steps;
+        if (x > box.x0 && x < box.x1 && y > box.y0 && y < box.y1) count++;
+      }
+    }
+  return count;
+}
+
+/** A layer in an SVG that places labels inside `frame` ({x0, y0, x1, y1} in pixels). */
+export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
+  const layer = s("g", { class: "rl-labels", "aria-hidden": "true" });
+  svg.append(layer);
+  const taken = points.map(([x, y, r = 6]) => ({ x0: x - r, x1: x + r, y0: y - r, y1: y + r }));
+
+  /**
+   * places: [{x, y, anchor}] in order of liking, y at the baseline. required: goes to the least bad
+   * place when none is free; otherwise it is left out.
+   */
+  return function place(text, places, { kind = "", required = false } = {}) {
+    const el = s("text", { class: `rl-label ${kind}` }, ...(Array.isArray(text) ? text : [text]));
+    layer.append(el);
+    const width = el.getComputedTextLength?.() || el.textContent.length * 6.5;
+    let best = null;
+    for (const { x, y, anchor = "start" } of places) {
+      const left = anchor === "end" ? x - width : anchor === "middle" ? x - width / 2 : x;
+      const shift = Math.max(frame.x0 + 2 - left, 0) + Math.min(frame.x1 - 2 - left - width, 0);
+      const x0 = left + shift;
+      const box = { x0: x0 - 3, x1: x0 + width + 3, y0: y - 11, y1: y + 4 };
+      const inside = box.y0 >= frame.y0 - 1 && box.y1 <= frame.y1 + 1 && Math.abs(shift) < width / 2;
+      const cost = 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + (inside ? 0 : 1000);
+      if (!best || cost < best.cost) best = { cost, x0, y, box };
+      if (cost === 0) break;
+    }
+    if (!best || (best.cost > 0 && !required)) {
+      el.remove();
+      return null;
+    }
+    el.setAttribute("x", best.x0);
+    el.setAttribute("y", best.y);
+    taken.push(best.box);
+    return el;
+  };
+}

@@ -1,0 +1,41 @@
+// A position of the sliders, written into the page's address: #rl=linear&m=64&dtype=bf16
+
+const KEY = "rl";
+
+/** The address fragment of this state, without its leading "#". */
+export function encode(id, state) {
+  const query = new URLSearchParams({ [KEY]: id });
+  for (const [name, value] of Object.entries(state))
+    if (value !== "" && value !== undefined) query.set(name, Array.isArray(value) ? value.join(",") : value);
+  return query.toString();
+}
+
+/** The raw strings of a fragment that belongs to this id, else null. Never throws. */
+export function decode(fragment, id) {
+  try {
+    const query = new URLSearchParams(String(fragment).replace(/^#/, ""));
+    return query.get(KEY) === id ? Object.fromEntries(query) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Only what this explorer has: known names, finite numbers pulled into range, the rest dropped. */
+export function sanitize(raw, payload) {
+  const state = {};
+  const ids = payload.accelerators.map((a) => a.id);
+  for (const p of payload.formula.parameters.filter((q) => !q.source)) {
+    const value = raw[p.symbol] === undefined || raw[p.symbol] === "" ? NaN : Number(raw[p.symbol]);
+    if (!Number.isFinite(value)) continue;
+    const whole = p.integer ? Math.round(value) : value;
+    state[p.symbol] = Math.min(p.high, Math.max(p.low, whole));
+  }
+  if (ids.includes(raw.accelerator)) state.accelerator = raw.accelerator;
+  if (Object.hasOwn(payload.itemsize, raw.dtype ?? "")) state.dtype = raw.dtype;
+  if (payload.views.includes(raw.view)) state.view = raw.view;
+  if (payload.formula.parameters.some((p) => !p.source && p.symbol === raw.against)) state.against = raw.against;
+  const shown = (raw.shown ?? "").split(",").filter((id) => ids.includes(id));
+  if (shown.length) state.shown = [...new Set(shown)];
+  if (typeof raw.preset === "string" && raw.preset) state.preset = raw.preset;
+  return state;
+}

@@ -1,0 +1,43 @@
+// Mounts every div.rl-live on a page, and is the front-end of the same widgets in a notebook.
+import check from "./check.js";
+import explorer from "./explorer.js";
+import { PageModel } from "./page-model.js";
+
+const registry = { explorer, check };
+
+function mount(el) {
+  if (el.dataset.alive) return;
+  el.dataset.alive = "yes";
+  const kept = [...el.childNodes]; // the picture for readers without this script
+  try {
+    const payload = JSON.parse(el.dataset.payload);
+    const state = JSON.parse(el.dataset.state ?? "{}");
+    const model = new PageModel({ ...state, payload, kind: el.dataset.kind });
+    el.replaceChildren();
+    registry[el.dataset.kind].render({ model, el, page: true });
+  } catch (error) {
+    el.replaceChildren(...kept);
+    console.error(`${el.dataset.kind} ${el.id} could not start:`, error);
+  }
+}
+
+/** Ids come from Python and are stable; a second one of the same name gets a number. */
+function distinct(all) {
+  const seen = new Map();
+  for (const el of all) {
+    const count = (seen.get(el.id) ?? 0) + 1;
+    seen.set(el.id, count);
+    if (count > 1) el.id = `${el.id}-${count}`;
+  }
+}
+
+function mountAll(root = document) {
+  const all = [...root.querySelectorAll("div.rl-live")];
+  distinct(all);
+  all.forEach(mount);
+}
+
+globalThis.InferenceRoofline = { ...registry, mountAll };
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => mountAll());
+else mountAll();

@@ -1,0 +1,94 @@
+// The formulas, as generated from Python, and what they say about one position of the sliders.
+
+/** A generated JavaScript expression as a function of the named arguments. */
+export function compile(names, code) {
+  return new Function(...names, `"use strict"; return (${code});`);
+}
+
+/** All outputs of a payload's formula and the roof, as functions of {symbol: value}. */
+export function compileAll({ formula, roof }) {
+  const names = formula.parameters.map((p) => p.symbol);
+  const outputs = {};
+  for (const [name, code] of Object.entries(formula.code)) {
+    const run = compile(names, code);
+    outputs[name] = (values) => run(...names.map((n) => values[n]));
+  }
+  return {
+    outputs,
+    ridge: compile(["peak", "bandwidth"], roof.ridge),
+    attainable: compile(["intensity", "peak", "bandwidth"], roof.attainable),
+    time: compile(["flops", "bytes", "peak", "bandwidth"], roof.time),
+  };
+}
+
+/** The machine's numbers at one precision, or null where it has no such unit. */
+export function roofOf(accelerator, dtype) {
+  const peak = accelerator?.peaks[dtype];
+  return peak ? { ...accelerator, peak } : null;
+}
+
+/** Slider values completed by what the dropdowns decide. */
+export function complete(payload, values, accelerator, dtype) {
+  const decided = { itemsize: payload.itemsize[dtype], peak: accelerator?.peaks[dtype], bandwidth: accelerator?.bandwidth };
+  const all = {};
+  for (const p of payload.formula.parameters) all[p.symbol] = p.source ? decided[p.symbol] : values[p.symbol];
+  return all;
+}
+
+/** Everything the readouts and the picture need to know about this position. */
+export function situation(compiled, payload, values, accelerator, dtype) {
+  const all = complete(payload, values, accelerator, dtype);
+  const { outputs } = compiled;
+  const at = (name) => (outputs[name] ? outputs[name](all) : undefined);
+  const now = { values: all, value: at(payload.formula.value), intensity: at("intensity"), limit: at("limit") };
+  const roof = roofOf(accelerator, dtype);
+  if (roof && now.intensity !== undefined) {
+    now.roof = roof;
+    now.ridge = compiled.ridge(roof.peak, roof.bandwidth);
+    now.attainable = compiled.attainable(now.intensity, roof.peak, roof.bandwidth);
+    now.share = now.attainable / roof.peak;
+    now.bound = now.intensity < now.ridge ? "memory" : "compute";
+    if (outputs.flops) now.time = compiled.time(at("flops"), at("bytes"), roof.peak, roof.bandwidth);
+  }
+  return now;
+}
+
+/** Where a slider can stop: whole steps between doublings, so that each arrow press changes the number. */
+export function stops({ low, high, scale, integer }) {
+  const found = new Set([low, high]);
+  if (scale === "log2") {
+    for (let e = Math.floor(Math.log2(low)); 2 ** e <= high; e++)
+      for (let part = 8; part < 16; part++) {
+        const value = (2 ** e * part) / 8;
+        if (!integer || Number.isInteger(value)) found.add(value);
+      }
+  } else {
+    const step = integer ? Math.max(1, Math.round((high - low) / 200)) : (high - low) / 200;
+    for (let i = 0; low + i * step <= high; i++) found.add(Number((low + i * step).toPrecision(12)));
+  }
+  return [...found].filter((v) => v >= low && v <= high).sort((a, b) => a - b);
+}
+
+/** The stop nearest to a value, by ratio where the slider walks in doublings. */
+export function nearest(list, value, scale) {
+  const far = (v) => (scale === "log2" ? Math.abs(Math.log(v / value)) : Math.abs(v - value));
+  let best = 0;
+  list.forEach((v, i) => { if (far(v) < far(list[best])) best = i; });
+  return best;
+}
+
+/** Smallest and largest value of an output over the corners of the sliders' box. */
+export function extremes(compiled, payload, output, accelerators, dtypes) {
+  const sliders = payload.formula.parameters.filter((p) => !p.source);
+  const seen = [];
+  for (const accelerator of accelerators)
+    for (const dtype of dtypes) {
+      if (!accelerator.peaks[dtype]) continue;
+      for (let corner = 0; corner < 2 ** sliders.length; corner++) {
+        const values = Object.fromEntries(sliders.map((p, i) => [p.symbol, (corner >> i) & 1 ? p.high : p.low]));
+        seen.push(compiled.outputs[output](complete(payload, values, accelerator, dtype)));
+      }
+    }
+  const finite = seen.filter((v) => Number.isFinite(v) && v > 0);
+  return finite.length ? [Math.min(...finite), Math.max(...finite)] : [1, 10];
+}

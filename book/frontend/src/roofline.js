@@ -1,0 +1,143 @@
+// The roofline: drawn once per set of cards; only the operating point moves with the sliders.
+import { gridX, gridY, line, plot, rect, ruleX } from "@observablehq/plot";
+import { s, say } from "./dom.js";
+import { digits, fill, si, tick } from "./format.js";
+import { labelLayer } from "./labels.js";
+import { evidenceMarks } from "./marks.js";
+
+/** Powers of ten inside a domain; every second or third of them if there is no room. */
+export function decades([low, high], most = 9) {
+  const first = Math.ceil(Math.log10(low) - 1e-9);
+  const last = Math.floor(Math.log10(high) + 1e-9);
+  const all = Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => 10 ** (first + i));
+  const every = Math.ceil(all.length / most);
+  return all.filter((_, i) => i % every === 0);
+}
+
+/** Space around the frame, and its size. */
+export function layout(width) {
+  const narrow = width < 480;
+  const margins = { marginLeft: 46, marginRight: 12, marginTop: 24, marginBottom: 36 };
+  return { narrow, width, height: Math.round(narrow ? width * 0.92 : Math.min(430, width * 0.58)), ...margins };
+}
+
+export function frameOf({ width, height, marginLeft, marginRight, marginTop, marginBottom }) {
+  return { x0: marginLeft, x1: width - marginRight, y0: marginTop, y1: height - marginBottom };
+}
+
+/** What both axes must span: every roof of the picture from edge to edge, and all evidence. */
+function domains(compiled, roofs, range, points) {
+  const ridges = roofs.map((r) => compiled.ridge(r.peak, r.bandwidth));
+  const xs = points.map((p) => p.x);
+  const x = [Math.min(range[0], ...ridges.map((r) => r / 30), ...xs) / 1.3, Math.max(range[1], ...ridges.map((r) => r * 6), ...xs) * 1.3];
+  const ys = [...points.map((p) => p.y), ...roofs.map((r) => compiled.attainable(x[0], r.peak, r.bandwidth))];
+  return { x, y: [Math.min(...ys) / 1.5, Math.max(...ys, ...roofs.map((r) => r.peak)) * 2] };
+}
+
+/** Roofs whose flat parts would share one label, highest first. */
+function together(roofs, y) {
+  const groups = [];
+  for (const roof of [...roofs].sort((a, b) => b.peak - a.peak || b.bandwidth - a.bandwidth)) {
+    const last = groups.at(-1);
+    if (last && y(roof.peak) - y(last.at(-1).peak) < 13) last.push(roof);
+    else groups.push([roof]);
+  }
+  return groups;
+}
+
+/** The group's names: the chosen one strong and with its peak, no more of the rest than fit. */
+function names(group, chosen, words, narrow) {
+  const others = group.filter((r) => r.id !== chosen.id);
+  const most = narrow ? 2 : 4;
+  const parts = [];
+  if (others.length < group.length) {
+    const { number, unit } = si(chosen.peak, "FLOP/s");
+    parts.push(s("tspan", { class: "rl-strong" }, narrow ? chosen.name : `${chosen.name}, ${number} ${unit}`));
+  }
+  parts.push(...others.slice(0, most).map((r) => s("tspan", {}, r.name)));
+  if (others.length > most) parts.push(s("tspan", {}, fill(words.more, { count: others.length - most })));
+  return parts.flatMap((p, i) => (i ? [s("tspan", {}, " · "), p] : [p]));
+}
+
+/**
+ * ctx: {compiled, words, roofs, chosen (one of the roofs), range, points, width, alt}.
+ * Returns {svg, move(situation, text)}.
+ */
+export function drawRoofline({ compiled, words, roofs, chosen, range, points, width, alt }) {
+  const shape = layout(width);
+  const frame = frameOf(shape);
+  const { x, y } = domains(compiled, roofs, range, points);
+  const ridge = compiled.ridge(chosen.peak, chosen.bandwidth);
+  const bend = (r) => [x[0], compiled.ridge(r.peak, r.bandwidth), x[1]].map((i) => [i, compiled.attainable(i, r.peak, r.bandwidth)]);
+  const xTicks = decades(x, shape.narrow ? 5 : 8);
+  const yTicks = decades(y, 6);
+  const svg = plot({
+    ...shape,
+    className: "rl-plot",
+    ariaLabel: alt,
+    x: { type: "log", domain: x, label: words.intensity_axis, labelAnchor: "right", labelArrow: "none", ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    y: { type: "log", domain: y, label: words.rate_axis, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    marks: [
+      rect([0], { x1: x[0], x2: ridge, y1: y[0], y2: y[1], fill: "var(--rl-memory)" }),
+      rect([0], { x1: ridge, x2: x[1], y1: y[0], y2: y[1], fill: "var(--rl-compute)" }),
+      gridX(xTicks, { stroke: "var(--rl-line)", strokeOpacity: 1 }),
+      gridY(yTicks, { stroke: "var(--rl-line)", strokeOpacity: 1 }),
+      ruleX([ridge], { stroke: "var(--rl-dim)", strokeDasharray: "2,3", y1: y[0], y2: chosen.peak }),
+      ...roofs.filter((r) => r.id !== chosen.id).map((r) => line(bend(r), { stroke: "var(--rl-roof)", strokeWidth: 1.2, strokeOpacity: 0.65 })),
+      line(bend(chosen), { stroke: "var(--rl-text)", strokeWidth: 2.6, strokeLinejoin: "round" }),
+      ...evidenceMarks(points),
+    ],
+  });
+  svg.setAttribute("role", "img");
+  const X = (v) => svg.scale("x").apply(v);
+  const Y = (v) => svg.scale("y").apply(v);
+
+  function label() {
+    const lines = roofs.map((r) => bend(r).map(([a, b]) => [X(a), Y(b)]));
+    const place = labelLayer(svg, frame, { lines, points: points.map((p) => [X(p.x), Y(p.y)]) });
+    for (const group of together(roofs, Y)) {
+      const top = Y(group[0].peak) - 7;
+      const corner = Math.max(...group.map((r) => X(compiled.ridge(r.peak, r.bandwidth)))) + 8;
+      const places = [frame.x1 - 6, frame.x1 - 60].map((px) => ({ x: px, y: top, anchor: "end" }));
+      const below = { x: frame.x1 - 6, y: Y(group.at(-1).peak) + 15, anchor: "end" };
+      place(names(group, chosen, words, shape.narrow), [...places, { x: corner, y: top }, below], { required: true });
+    }
+    const foot = frame.y1 - 8;
+    const at = X(ridge);
+    const rows = [foot, foot - 16, foot - 32, foot - 48];
+    place(fill(words.ridge, { ridge: digits(ridge) }), rows.map((py) => ({ x: at + 6, y: py })), { kind: "rl-quiet" });
+    place(words.waits, rows.map((py) => ({ x: at - 8, y: py, anchor: "end" })), { kind: "rl-quiet" });
+    place(words.computes, rows.slice(1).map((py) => ({ x: at + 6, y: py })), { kind: "rl-quiet" });
+  }
+
+  const point = operatingPoint(svg, frame);
+  return {
+    svg,
+    label, // once it is in the document, where text has a width
+    move(now, text) {
+      point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text);
+    },
+  };
+}
+
+/** The blue point with its two plumb lines. */
+export function operatingPoint(svg, frame) {
+  const down = s("line", { class: "rl-plumb" });
+  const across = s("line", { class: "rl-plumb" });
+  const ball = s("circle", { class: "rl-point", r: 7.5 });
+  const text = s("text", { class: "rl-label rl-here" });
+  svg.append(s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, ball, text));
+  return {
+    move(px, py, words) {
+      const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
+      set(down, { x1: px, x2: px, y1: py, y2: frame.y1 });
+      set(across, { x1: frame.x0, x2: px, y1: py, y2: py });
+      set(ball, { cx: px, cy: py });
+      // Above and to the left lies nothing but other cards' roofs; at the left edge there's no room.
+      const room = px - frame.x0 > 90;
+      set(text, { x: px + (room ? -11 : 12), y: py + (room ? -9 : 19), "text-anchor": room ? "end" : "start" });
+      say(text, words);
+    },
+  };
+}
+
