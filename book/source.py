@@ -79,7 +79,7 @@ def _undecorated(obj: Any) -> Any:
         )
         if inner is None:
             raise TypeError(
-                f"source: {obj!r} (type {type(obj).__name__}) has none; give a function, class, kernel or module."
+                f"source: {obj!r} ({type(obj).__name__}) has none; give a function, class, kernel or module."
             )
         obj = inner
     return inspect.unwrap(obj) if inspect.isfunction(obj) else obj

@@ -1,0 +1,191 @@
+"""Self-checks on a page without a kernel: the same rule as in Python, by keyboard, for everybody."""
+
+import itertools
+import json
+
+import pytest
+
+from book import palette
+from book.check import judge, numeric
+from book.live import STATIC
+from tests.site.built import AXE
+
+CHECKS = [
+    numeric(
+        "ex-rows",
+        question="A linear layer has M = K = N = 8192 at bf16. What is its intensity?",
+        answer=8192 / 3,
+        unit="FLOP/byte",
+        mistakes={
+            8192: "You used the limit I = M. It forgets the activations, here as large as the weights.",
+            8192 / 6: "A multiply and an add are two operations.",
+        },
+        right="The limit would have been three times too high.",
+        solution="M / (1 + M/K + M/N) = 8192 / 3.\nAll three matrices are of one size.",
+    ),
+    numeric(
+        "ex-time",
+        question="How long does an H100 need, at least, to read 16.06 GB?",
+        answer=4.794,
+        unit="ms",
+        tolerance=0.02,
+        mistakes={5.147: "You mixed GB and GiB.", 0.2086: "That is the inverse: tokens per millisecond."},
+        hint="Divide bytes by bytes per second.",
+    ),
+    numeric("ex-sign", question="Below −1?", answer=-4, mistakes={4: "The sign.", -8: "Twice."}),
+]
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("check")
+    body = "".join(check.static_html() for check in CHECKS)
+    styles = palette.css() + (STATIC / "check.css").read_text(encoding="utf-8")
+    (folder / "explorer.js").write_bytes((STATIC / "explorer.js").read_bytes())
+    look = "body{margin:16px;font-family:sans-serif;background:var(--rl-background);color:var(--rl-text)}"
+    (folder / "page.html").write_text(
+        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Checks</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f"<style>{styles}{look}</style></head><body><main><h1>Exercises</h1>{body}</main>"
+        '<script src="explorer.js"></script></body></html>',
+        encoding="utf-8",
+    )
+    return folder / "page.html"
+
+
+@pytest.fixture
+def page(new_context, page_file):
+    """The page opened from disk on a phone; an error in it, or a request that leaves it, fails the test."""
+    page = new_context(page_file.parent.as_uri(), viewport={"width": 360, "height": 640}).new_page()
+    page.goto(page_file.as_uri())
+    return page
+
+
+def answers(payload):
+    """Typed answers round everything that a check knows, and what people type besides."""
+    targets = [payload["answer"], *(m["value"] for m in payload["mistakes"])]
+    factors = [
+        1,
+        -1,
+        1000,
+        1e-3,
+        10,
+        1e12,
+        1024,
+        *(1 + s * t for s in (-1, 1) for t in (0.004, 0.0099, 0.0101, 0.03, 0.049, 0.11)),
+    ]
+    numbers = [target * factor for target, factor in itertools.product(targets, factors)]
+    typed = [repr(n) for n in numbers] + [f"{n:,.3f}" for n in numbers] + [f"{n:.3e}" for n in numbers]
+    units = [f"{n:.6g} {payload['unit']}" for n in numbers]
+    odd = [
+        "",
+        " ",
+        "0",
+        "-0",
+        "1e999",
+        "1e-999",
+        "nan",
+        "inf",
+        "1_000",
+        "0x10",
+        "1,2",
+        "1.234,5",
+        "1,234,567",
+        "12,34",
+    ]
+    more = [
+        "−4",
+        "+4",
+        "٣",
+        "4.",
+        ".5",
+        ".",
+        "e3",
+        "1e",
+        "2 731",
+        "2\u202f731",
+        "2\u00a0731",
+        "$5",
+        "{text}",
+        "<b>1</b>",
+    ]
+    return typed + units + odd + more
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_javascript_judges_as_python_does(page, check):
+    typed = answers(check.payload)
+    said = page.evaluate(
+        "([payload, typed]) => typed.map((t) => globalThis.InferenceRoofline.check.judge(payload, t))",
+        [json.loads(json.dumps(check.payload)), typed],
+    )
+    kinds = set()
+    for text, js in zip(typed, said, strict=True):
+        verdict = judge(check.payload, text)
+        kinds.add(verdict.kind)
+        expected = {
+            "kind": verdict.kind,
+            "status": verdict.status,
+            "message": verdict.message,
+            "right": verdict.right,
+        }
+        assert js == expected, f"typed {text!r}"
+    assert kinds == {"right", "mistake", "near", "scale", "generic", "unreadable"}
+
+
+def test_a_question_is_answered_by_keyboard_alone(page):
+    check = page.get_by_role("group", name="A linear layer has")
+    feedback = check.get_by_role("status")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == check.get_by_label("Your answer").get_attribute("id")
+    assert feedback.inner_text() == ""
+    page.keyboard.type("8192")
+    page.keyboard.press("Enter")
+    assert "Not yet. You used the limit" in feedback.inner_text()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("2,730.7")
+    assert feedback.inner_text() == "", "an old verdict must not stand beside a new answer"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert feedback.inner_text() == "✓ Right. The limit would have been three times too high."
+    assert check.get_by_label("Your answer").get_attribute("aria-invalid") == "false"
+
+
+def test_the_solution_shows_after_one_try_and_not_before(page):
+    check = page.get_by_role("group", name="A linear layer has")
+    button = check.get_by_role("button", name="Show the solution")
+    assert not button.is_visible()
+    check.get_by_label("Your answer").fill("many")
+    check.get_by_role("button", name="Check").click()
+    assert "is not a number" in check.get_by_role("status").inner_text()
+    assert not button.is_visible(), "what can't be read is no try"
+    check.get_by_label("Your answer").fill("12")
+    check.get_by_role("button", name="Check").click()
+    button.click()
+    assert check.get_by_text("Answer: 2,731 FLOP/byte.").is_visible()
+    check.get_by_role("button", name="Hide the solution").click()
+    assert not check.get_by_text("Answer: 2,731 FLOP/byte.").is_visible()
+
+
+def test_what_is_typed_is_text_and_nothing_else(page):
+    check = page.get_by_role("group", name="A linear layer has")
+    check.get_by_label("Your answer").fill("<img src=x onerror=alert(1)>")
+    check.get_by_role("button", name="Check").click()
+    assert "“<img src=x onerror=alert(1)>”" in check.get_by_role("status").inner_text()
+    assert page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_is_accessible_and_fits_a_phone(page, theme):
+    page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+    for name, typed in (("A linear layer", "8192"), ("How long", "4.79"), ("Below", "x")):
+        check = page.get_by_role("group", name=name)
+        check.get_by_label("Your answer").fill(typed)
+        check.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Show the solution").first.click()
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
+    )
+    assert found == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
