@@ -32,7 +32,8 @@ $(STAMP):
 
 site: $(STAMP)
 	@$(PY) book/site/vendor.py
-	@$(VENV)/jupyter-book build . -n -W --keep-going
+	@# After a failed build every page is read again, so that no warning is shown only once.
+	@$(VENV)/jupyter-book build . -n -W --keep-going || { rm -f _build/.doctrees/environment.pickle; exit 1; }
 
 book: site
 	@$(PY) book/site/serve.py --port $(PORT)

@@ -12,7 +12,7 @@ step() {
     "$@" || failed="$failed\n  $name"
 }
 
-site() { $bin/python book/site/vendor.py --tests && $bin/jupyter-book build . -n -W --keep-going; }
+site() { $bin/python book/site/vendor.py --tests && make --no-print-directory site && export SITE_IS_BUILT=1; }
 
 step "lint" $bin/ruff check .
 step "format" $bin/ruff format --check .

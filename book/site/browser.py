@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 MISSING = (
     "The tests of the site need a Chromium, and none was found: not in $CHROMIUM, not on the PATH "
     f"({', '.join(NAMES)}), nor Playwright's own. Install one of them (Debian: apt-get install chromium; "
@@ -19,20 +20,23 @@ MISSING = (
 )
 
 
-def find() -> str | None:
-    """The path of a Chromium: $CHROMIUM, one on the PATH, or Playwright's own; None if there is none."""
+def find(own: str | None = None) -> str | None:
+    """The path of a Chromium: $CHROMIUM, one on the PATH, or Playwright's own; None if there is none.
+
+    own: where Playwright keeps its own, if the caller has Playwright running and so knows.
+    """
     if named := os.environ.get("CHROMIUM"):
         return named
     for name in NAMES:
         if path := shutil.which(name):
             return path
-    mac = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
-    if mac.exists():
-        return str(mac)
-    from playwright.sync_api import sync_playwright
+    if MAC.exists():
+        return str(MAC)
+    if own is None:
+        from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
+        with sync_playwright() as playwright:
+            own = playwright.chromium.executable_path
     return own if Path(own).exists() else None
 
 

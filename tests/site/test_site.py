@@ -1,0 +1,107 @@
+"""Every page of the built site, opened in a browser over http and from disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.site.built import AXE, pages
+
+EVERY_PAGE = pytest.mark.parametrize("name", pages())
+MEGABYTE = 1e6
+
+
+def opened(page, address: str):
+    """`page` at `address`, once its scripts have run and its math is set."""
+    page.goto(address, wait_until="load")
+    page.wait_for_function("document.querySelectorAll('.rl-live').length === 0 || !!window.InferenceRoofline")
+    page.evaluate("() => window.MathJax?.startup?.promise")
+    return page
+
+
+@EVERY_PAGE
+def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(page, server, name):
+    opened(page, f"{server}/{name}")
+    assert page.locator("main h1").first.is_visible()
+    # the context's watch asserts the rest when the test ends
+
+
+@EVERY_PAGE
+def test_from_disk_nothing_fails_and_nothing_is_fetched_from_elsewhere(disk_page, site, name):
+    opened(disk_page, (site / name).as_uri())
+    assert disk_page.locator("main h1").first.is_visible()
+
+
+@EVERY_PAGE
+def test_a_page_weighs_less_than_a_megabyte(page, server, name):
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    transferred = []
+    network.on("Network.loadingFinished", lambda event: transferred.append(event["encodedDataLength"]))
+    opened(page, f"{server}/{name}")
+    page.wait_for_load_state("networkidle")
+    assert 0 < sum(transferred) < MEGABYTE, f"{name}: {sum(transferred):,.0f} bytes with gzip"
+
+
+@EVERY_PAGE
+def test_there_is_one_search_box(page, server, name):
+    """The search page's own form is its content; the theme's is the one that every page has."""
+    opened(page, f"{server}/{name}")
+    boxes = page.locator("input[type=search]:visible")
+    assert boxes.count() <= 1
+    buttons = page.locator(".search-button-field:visible, .search-button:visible")
+    assert buttons.count() <= 1
+
+
+@EVERY_PAGE
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(new_context, server, name, scheme):
+    context = new_context(server, color_scheme=scheme, reduced_motion="reduce")
+    page = opened(context.new_page(), f"{server}/{name}")
+    assert page.locator("html").get_attribute("data-theme") == scheme
+    page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+    violations = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+    told = [
+        f"{v['id']} ({v['impact']}): {v['help']}\n    " + "\n    ".join(n["html"][:160] for n in v["nodes"][:4])
+        for v in violations
+    ]
+    assert not violations, f"{name}, {scheme}:\n" + "\n".join(told)
+
+
+@EVERY_PAGE
+def test_every_slider_changes_its_number_by_keyboard(page, server, name):
+    opened(page, f"{server}/{name}")
+    sliders = page.locator(".rl-live input[type=range]")
+    for index in range(sliders.count()):
+        slider = sliders.nth(index)
+        live = slider.locator("xpath=ancestor::*[contains(concat(' ', @class, ' '), ' rl-live ')]")
+
+        def numbers(live=live) -> list[str]:
+            return live.locator("output").all_inner_texts()
+
+        slider.focus()
+        page.keyboard.press("Home")
+        before, position = numbers(), slider.input_value()
+        for _ in range(20):
+            page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(50)
+        label = slider.evaluate("s => s.labels?.[0]?.innerText || s.getAttribute('aria-label')")
+        assert slider.input_value() != position, f"{name}: slider {label!r} does not move by keyboard"
+        assert numbers() != before, f"{name}: no number follows slider {label!r}"
+
+
+def test_the_chapters_and_the_front_page_have_sliders(page, server):
+    for name in [n for n in pages() if n == "index.html" or n.startswith("chapters/")]:
+        opened(page, f"{server}/{name}")
+        assert page.locator(".rl-live input[type=range]").count() > 0, f"{name} has no slider"
+
+
+def test_the_first_slider_is_soon_usable(page, server):
+    """Within 2 s on an idle machine, which benchmarks/page.py measures; a busy one gets 10."""
+    page.goto(f"{server}/index.html", wait_until="commit")
+    page.locator(".rl-live input[type=range]").first.wait_for(timeout=10_000)
+
+
+def test_a_page_prints_without_its_navigation(page, server):
+    opened(page, f"{server}/index.html")
+    page.emulate_media(media="print")
+    assert not page.locator(".bd-sidebar-primary").is_visible()

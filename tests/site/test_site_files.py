@@ -1,0 +1,94 @@
+"""The built site as files: links, titles, assets. No browser needed."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+from book import palette
+from tests.site.built import ROOT, pages
+
+EVERY_PAGE = pytest.mark.parametrize("name", pages())
+
+
+@cache
+def parsed(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+@EVERY_PAGE
+def test_every_page_has_a_title_and_a_description(site, name):
+    soup = parsed(site / name)
+    assert "The Inference Roofline" in soup.title.text
+    if name != "search.html":
+        description = soup.find("meta", attrs={"name": "description"})
+        assert description is not None and len(description["content"]) > 40, f"{name} describes itself nowhere"
+
+
+@EVERY_PAGE
+def test_every_link_leads_somewhere(site, name):
+    page = site / name
+    broken = []
+    for tag in parsed(page).find_all(["a", "link", "script", "img", "source"]):
+        for attribute in ("href", "src", "srcset"):
+            link = tag.get(attribute)
+            if link is None:
+                continue
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "mailto", "data"):
+                if not (parts.netloc or parts.path):
+                    broken.append(link)
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            if not target.exists():
+                broken.append(link)
+            elif parts.fragment and target.suffix == ".html" and parts.fragment not in ("", "main-content"):
+                if parsed(target).find(id=unquote(parts.fragment)) is None:
+                    broken.append(link)
+    assert not broken, f"{name}: {broken}"
+
+
+@EVERY_PAGE
+def test_no_script_or_style_comes_from_elsewhere(site, name):
+    for tag in parsed(site / name).find_all(["script", "link", "img", "iframe"]):
+        link = tag.get("src") or tag.get("href") or ""
+        assert not link.startswith(("http:", "https:", "//")), tag
+    assert "unpkg" not in (site / name).read_text(encoding="utf-8")
+
+
+@EVERY_PAGE
+def test_every_icon_of_the_theme_is_in_the_subset(site, name):
+    css = (site / "_static" / "icons" / "icons.css").read_text()
+    known = set(re.findall(r"\.(fa-[\w-]+)", css))
+    used = {
+        c for tag in parsed(site / name).select("[class*=fa-]") for c in tag["class"] if c.startswith("fa-")
+    }
+    assert used <= known, "add it to ICONS in book/site/vendor.py"
+
+
+def test_the_stylesheet_has_the_palette(site):
+    assert (site / "_static" / "palette.css").read_text() == palette.css()
+
+
+def test_colours_live_in_the_palette_alone(site):
+    """book.css names roles; a hex colour there would be a second definition."""
+    for name in ("book.css", "explorer.css", "check.css"):
+        css = re.sub(r"/\*.*?\*/", "", (ROOT / "book" / "static" / name).read_text(), flags=re.S)
+        assert not re.search(r"#[0-9a-fA-F]{3,8}\b", css), f"{name} types a colour"
+
+
+def test_the_licences_are_there_and_the_page_names_them(site):
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    assert "Attribution 4.0 International" in (ROOT / "LICENSE-text").read_text()
+    footer = parsed(site / "index.html").find("footer").text
+    assert "CC BY 4.0" in footer and "Apache-2.0" in footer
+
+
+@pytest.mark.parametrize("folder", ["mathjax", "fonts", "icons"])
+def test_what_others_made_carries_its_licence(site, folder):
+    assert list((site / "_static" / folder).glob("LICENSE*"))
