@@ -29,7 +29,7 @@ WORDS: dict[str, str] = {
     "low": "The digits are right, but it is {factor} times too small. Look at the unit's prefix.",
     "generic": "Go through the units once more, then try again.",
     "empty": "Type a number first.",
-    "comma": "The comma in {text} could be a decimal one. Write 2730.7, or 2,730.7 with thousands.",
+    "comma": "The comma in {text} can't be told for sure. Decimals take a point: 2.7, or 2,730.7.",
     "unreadable": "{text} is not a number that can be read here. Write it like 2730.7 or 2.73e3.",
     "show": "Show the solution",
     "hide": "Hide the solution",

@@ -103,7 +103,7 @@ class Column:
 
 # Colours fall back to the page's own, so that a table is also readable where no palette is loaded.
 _CSS = (
-    ".rl-table{overflow-x:auto;margin:1em 0;max-width:100%}"
+    ".rl-table{overflow-x:auto;margin:1em 0;max-width:100%;font-family:var(--book-sans,inherit)}"
     ".rl-table:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}"
     ".rl-table table{border-collapse:collapse;margin:0;width:auto;font-size:.9em;color:inherit}"
     ".rl-table caption{caption-side:top;text-align:left;padding:.2em 0 .5em;color:var(--rl-dim,inherit)}"

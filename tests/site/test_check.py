@@ -5,9 +5,12 @@ import json
 
 import pytest
 
-from book import palette
-from book.check import judge, numeric
+from book import cost, figures, palette
+from book.check import Check, judge, numeric
+from book.display import table
 from book.live import STATIC
+from book.roofline import Roof
+from book.source import source
 from tests.site.built import AXE
 
 CHECKS = [
@@ -39,7 +42,10 @@ CHECKS = [
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("check")
-    body = "".join(check.static_html() for check in CHECKS)
+    roof = figures.show(figures.roofline([Roof("H100", 989.4e12, 3.35e12)], alt="A roof."), caption="Roof")
+    wide = table([[1e9 + i for i in range(9)]], [f"column {i}" for i in range(9)], caption="Nine numbers")
+    around = roof.html + wide._repr_html_() + source(cost.linear)._repr_html_()
+    body = "".join(check.static_html() for check in CHECKS) + around
     styles = palette.css() + (STATIC / "check.css").read_text(encoding="utf-8")
     (folder / "explorer.js").write_bytes((STATIC / "explorer.js").read_bytes())
     look = "body{margin:16px;font-family:sans-serif;background:var(--rl-background);color:var(--rl-text)}"
@@ -189,3 +195,36 @@ def test_it_is_accessible_and_fits_a_phone(page, theme):
     )
     assert found == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_in_a_notebook_it_tells_the_kernel_what_was_answered(page):
+    """anywidget imports `_esm` as a module and hands `render` a model whose changes go to Python."""
+    entry, solved = page.evaluate(
+        """async ([esm, payload]) => {
+            const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+            const widget = (await import(address)).default;
+            const state = { kind: "check", payload, entry: "", solved: false };
+            let saved = null;
+            const model = {
+                get: (name) => state[name], set: (name, value) => { state[name] = value; }, on() {}, off() {},
+                save_changes: () => { saved = [state.entry, state.solved]; },
+            };
+            const el = document.createElement("div");
+            document.body.append(el);
+            widget.render({ model, el });
+            el.querySelector("input").value = "2731";
+            el.querySelector("form").requestSubmit();
+            return saved;
+        }""",
+        [Check._esm, json.loads(json.dumps(CHECKS[0].payload))],
+    )
+    assert (entry, solved) == ("2731", True)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_a_figure_takes_the_colours_of_the_theme(page, theme):
+    page.evaluate("theme => document.documentElement.dataset.theme = theme", ["light", "dark"][theme])
+    label = page.locator(".rl-figure svg text", has_text="H100")
+    red, green, blue = bytes.fromhex(palette.PALETTE["text"][theme][1:])
+    assert label.evaluate("node => getComputedStyle(node).fill") == f"rgb({red}, {green}, {blue})"
+    assert page.get_by_role("img", name="A roof.").is_visible()
