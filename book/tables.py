@@ -1,109 +1,16 @@
-"""The reference tables of the book's pages, made from the catalog: no number is typed twice.
-
-`sortable` writes a plain HTML table that is whole without a script; `static/sortable.js` turns its
-headings into buttons.
-"""
+"""The reference tables of the book's pages, made from the catalog: no number is typed twice."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from book import catalog
 from book.catalog import Accelerator, Model, Source
-
-EMPTY = "\N{EN DASH}"  # for "not supported, or not published"
-
-
-@dataclass(frozen=True)
-class Html:
-    """A piece of HTML that notebooks and pages display as it is. `alt` is what a terminal shows."""
-
-    html: str
-    alt: str = ""
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-    def __repr__(self) -> str:
-        return self.alt or re.sub(r"<[^>]+>", "", self.html)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell: `html` to show, and `key` to sort by. None sorts last, whichever way."""
-
-    html: str
-    key: float | str | None = None
-
-
-@dataclass(frozen=True)
-class Heading:
-    """One column. Numbers go right and sort downwards first. `title` explains the heading."""
-
-    label: str
-    numeric: bool = True
-    title: str = ""
-
-
-_CSS = """
-.rl-sortable{overflow-x:auto;max-width:100%;margin:1em 0;font-size:.85em}
-.rl-sortable:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
-.rl-sortable table{border-collapse:separate;border-spacing:0;width:auto;margin:0}
-.rl-sortable caption{caption-side:top;text-align:left;white-space:normal;color:var(--rl-dim,inherit)}
-.rl-sortable th,.rl-sortable td{padding:.35em .7em;text-align:left;vertical-align:top;white-space:nowrap;
-border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-background,transparent)}
-.rl-sortable thead th{vertical-align:bottom;font-weight:600}
-.rl-sortable .n{text-align:right;font-variant-numeric:tabular-nums}
-.rl-sortable tbody th{font-weight:600;position:sticky;left:0;z-index:1}
-.rl-sortable thead th:first-child{position:sticky;left:0;z-index:2}
-.rl-sortable button{all:unset;cursor:pointer;display:inline-block;min-height:1.6em}
-.rl-sortable button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
-.rl-sortable button::after{content:"\\2195";margin-left:.3em;color:var(--rl-dim,inherit)}
-.rl-sortable [aria-sort=ascending] button::after{content:"\\2191";color:inherit}
-.rl-sortable [aria-sort=descending] button::after{content:"\\2193";color:inherit}
-.rl-sortable .trap{color:var(--rl-wrong,inherit)}
-""".strip()
-
-
-def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
-    """A table whose columns sort at a press of their heading; the first column names the row.
-
-    Raises ValueError if a row has another number of cells than there are headings.
-    """
-    body = []
-    for row in rows:
-        if len(row) != len(headings):
-            raise ValueError(
-                f"sortable: a row has {len(row)} cells for {len(headings)} headings; make them equal."
-            )
-        cells = []
-        for i, (heading, cell) in enumerate(zip(headings, row, strict=True)):
-            tag = "th" if i == 0 else "td"
-            scope = ' scope="row"' if i == 0 else ""
-            shown = ' class="n"' if heading.numeric else ""
-            key = "" if cell.key is None else html.escape(str(cell.key))
-            cells.append(f'<{tag}{scope}{shown} data-key="{key}">{cell.html}</{tag}>')
-        body.append(f"<tr>{''.join(cells)}</tr>")
-    head = "".join(
-        f'<th scope="col" data-sort="{"number" if h.numeric else "text"}"'
-        + (' class="n"' if h.numeric else "")
-        + (f' title="{html.escape(h.title)}"' if h.title else "")
-        + f">{html.escape(h.label)}</th>"
-        for h in headings
-    )
-    words = html.escape(caption)
-    return Html(
-        f'<div class="rl-sortable" role="region" tabindex="0" aria-label="{words}"><style>{_CSS}</style>'
-        f'<table data-hint="Press a heading to sort by it."><caption>{words}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",
-        alt=f"{caption} ({len(body)} rows)",
-    )
-
+from book.sortable import EMPTY, Cell, Heading, Html, sortable
 
 # -------------------------------------------------------------------------------- accelerators
 
@@ -139,16 +46,16 @@ def accelerators() -> Html:
     numbers = _numbered(a.sources for a in catalog.accelerators())
     headings = (
         Heading("accelerator", numeric=False),
-        Heading("memory, GB", title="as the vendor labels it"),
-        Heading("bandwidth, TB/s"),
-        Heading("fp32, TFLOP/s", title="vector units, dense"),
-        Heading("bf16, TFLOP/s", title="tensor or matrix units, dense; fp16 where the card has no bf16"),
-        Heading("fp8, TFLOP/s", title="tensor or matrix units, dense"),
-        Heading("fp4, TFLOP/s", title="tensor or matrix units, dense"),
-        Heading("ridge, FLOP/byte", title="bf16 peak over bandwidth; fp16 where the card has no bf16"),
+        Heading("memory", "GB", title="as the vendor labels it"),
+        Heading("bandwidth", "TB/s"),
+        Heading("fp32", "TFLOP/s", title="vector units, dense"),
+        Heading("bf16", "TFLOP/s", title="tensor or matrix units, dense; fp16 where the card has no bf16"),
+        Heading("fp8", "TFLOP/s", title="tensor or matrix units, dense"),
+        Heading("fp4", "TFLOP/s", title="tensor or matrix units, dense"),
+        Heading("ridge", "FLOP/byte", title="bf16 peak over bandwidth; fp16 where the card has no bf16"),
         Heading("headline says", numeric=False, title="the 16-bit rate in the vendor's headline, TFLOP/s"),
         Heading("confidence", numeric=False),
-        Heading("sources", numeric=False),
+        Heading("sources", title="how many, and which"),
     )
 
     def row(card: Accelerator) -> tuple[Cell, ...]:
@@ -163,10 +70,13 @@ def accelerators() -> Html:
             _marked(_tera(card, dtype), note),
             _tera(card, "fp8"),
             _tera(card, "fp4"),
-            _marked(_plain(card.ridge(dtype)), note),
+            _marked(Cell(f"{card.ridge(dtype):.1f}", card.ridge(dtype)), note),
             _headline(card),
             Cell(card.confidence, str(order)),
-            Cell(" ".join(_reference(s, numbers) for s in card.sources), len(card.sources)),
+            Cell(
+                f'<div class="refs">{" ".join(_reference(s, numbers) for s in card.sources)}</div>',
+                len(card.sources),
+            ),
         )
 
     return sortable(headings, map(row, catalog.accelerators()), "Accelerators: dense peaks and their ridges")
@@ -318,14 +228,14 @@ def recorded(records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def published() -> list[dict[str, str]]:
-    """One row a series that others published: what, on which card, how many points, and its source."""
+    """What others published: a row for each measurement, card and table, with its series and points."""
+    counts: dict[tuple[str, str, str], list[int]] = {}
+    for kind in catalog.published_kinds():
+        for series in catalog.published(kind):
+            card = catalog.accelerator(series.accelerator).short_name if series.accelerator else EMPTY
+            table = f"{', '.join(s.key for s in series.sources)}: {series.table}"
+            counts.setdefault((kind.replace("_", " "), card, table), []).append(len(series.points))
     return [
-        {
-            "measurement": series.kind.replace("_", " "),
-            "on": catalog.accelerator(series.accelerator).short_name if series.accelerator else EMPTY,
-            "points": str(len(series.points)),
-            "table": f"{', '.join(s.key for s in series.sources)}: {series.table}",
-        }
-        for kind in catalog.published_kinds()
-        for series in catalog.published(kind)
+        {"measurement": kind, "on": card, "series": str(len(n)), "points": str(sum(n)), "table": table}
+        for (kind, card, table), n in counts.items()
     ]
