@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from sphinx.application import Sphinx
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Writes the palette's stylesheet and trims the list of scripts of each page."""
+    """Writes the palette's stylesheet, trims each page's scripts, and gives each page a description."""
     app.connect("builder-inited", write_palette)
     app.connect("html-page-context", trim_scripts, priority=900)
+    app.connect("html-page-context", describe)
+    app.connect("doctree-read", drop_empty_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -45,3 +48,25 @@ def trim_scripts(
         seen.add(name)
         kept.append(script)
     context["script_files"] = kept
+
+
+def describe(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """A page that sets no description of its own is described by its first paragraph."""
+    if doctree is None or 'name="description"' in context.get("metatags", ""):
+        return
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) > 40:
+            short = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
+            tag = f'<meta name="description" content="{html.escape(short)}" />'
+            context["metatags"] = context.get("metatags", "") + tag
+            return
+
+
+def drop_empty_heads(app: Sphinx, doctree: nodes.document) -> None:
+    """Markdown can't write a table without a head; one whose head is empty has none."""
+    for head in list(doctree.findall(nodes.thead)):
+        if not head.astext().strip():
+            head.parent.remove(head)

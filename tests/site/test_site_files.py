@@ -85,7 +85,7 @@ def test_colours_live_in_the_palette_alone(site):
 def test_the_licences_are_there_and_the_page_names_them(site):
     assert "Apache License" in (ROOT / "LICENSE").read_text()
     assert "Attribution 4.0 International" in (ROOT / "LICENSE-text").read_text()
-    footer = parsed(site / "index.html").find("footer").text
+    footer = " ".join(footer.text for footer in parsed(site / "index.html").find_all("footer"))
     assert "CC BY 4.0" in footer and "Apache-2.0" in footer
 
 
