@@ -25,6 +25,7 @@ from kernels.evidence.cpu import LABEL, cpu_roofline
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence.experiments import choose
 from kernels.evidence.machine import Device, clocks, commit, cpu_here, facts, gpu_here, software
+from kernels.evidence.sweeps import sweep
 from kernels.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -139,7 +140,7 @@ def measure_gpu(
     good = len(right) == len(experiments)
     for number, (name, (experiment, chosen)) in enumerate(right.items(), 1):
         tops = _ceilings(record, device, chosen, clock, say)
-        rows = timed.sweep(experiment, "timed")
+        rows = sweep(experiment, "timed")
         rows = [rows[0], rows[len(rows) // 2], rows[-1]] if quick and len(rows) > 3 else rows
         points = []
         for row in rows:
@@ -161,9 +162,8 @@ def measure_gpu(
         )
         record["clocks"]["after"] = clocks()
         recorded.save(record, out)
-        say(
-            f"[{number}/{len(right)}] {name}: {len(points)} points, {time.perf_counter() - began:.0f} s so far"
-        )
+        took = time.perf_counter() - began
+        say(f"[{number}/{len(right)}] {name}: {len(points)} points, {took:.0f} s so far")
     record["status"] = "complete"
     recorded.save(record, out)
     return good
@@ -172,7 +172,7 @@ def measure_gpu(
 def check_all(experiment: Experiment, device: Device, dtype: str) -> dict[str, Any]:
     """Every size of the "counted" sweep, run poisoned on the device and compared with float64."""
     errors = []
-    for sizes in timed.sweep(experiment, "counted"):
+    for sizes in sweep(experiment, "counted"):
         inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=1)
         try:
             errors.append(timed.check(experiment, inputs, dtype))
@@ -182,7 +182,7 @@ def check_all(experiment: Experiment, device: Device, dtype: str) -> dict[str, A
 
 
 def measure_cpu(record: dict[str, Any], quick: bool) -> None:
-    """This CPU's roofline by torch, under names of its own: it is no run of our kernels."""
+    """Fill `record` with this CPU's roofline by torch, under names of its own: no run of ours."""
     line = cpu_roofline(budget=0.05 if quick else 0.15)
     record["notes"].append(f"{LABEL}: torch's kernels in fp32, not this repository's.")
     record["ceilings"]["fp32"] = _as_record(line.ceilings)
@@ -211,14 +211,13 @@ def table(record: dict[str, Any]) -> str:
         )
     head = f"{'kernel':<14}{'size':>12}{'time':>12}{'GB/s':>9}{'TFLOP/s':>10}{'of roof':>9}"
     lines += [head, "-" * len(head)]
-    for sweep in record["sweeps"]:
-        for p in sweep["points"]:
-            size = f"{sweep['axis']} = {p['sizes'][sweep['axis']]}"
+    for done in record["sweeps"]:
+        for p in done["points"]:
+            size = f"{done['axis']} = {p['sizes'][done['axis']]}"
             share = f"{100 * p['of_roof']:.0f} %" if p.get("of_roof") else ""
-            lines.append(
-                f"{sweep['experiment']:<14}{size:>12}{p['seconds'] * 1e6:>9,.1f} us{p['bytes_per_s'] / 1e9:>9,.0f}"
-                f"{p['flops_per_s'] / 1e12:>10,.2f}{share:>9}{'  impossible' if p['alarms'] else ''}"
-            )
+            rates = f"{p['bytes_per_s'] / 1e9:>9,.0f}{p['flops_per_s'] / 1e12:>10,.2f}{share:>9}"
+            mark = "  impossible" if p["alarms"] else ""
+            lines.append(f"{done['experiment']:<14}{size:>12}{p['seconds'] * 1e6:>9,.1f} us{rates}{mark}")
     return "\n".join([*lines, *record["notes"]])
 
 

@@ -118,8 +118,9 @@ def source_hash() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     digest = hashlib.sha256()
-    files = [*(ROOT / "kernels").rglob("*.py"), ROOT / "book" / "cost.py", *(ROOT / "book").glob("catalog/*")]
-    for path in sorted(f for f in files if f.is_file()):
+    kernels, book = ROOT / "kernels", ROOT / "book"
+    read = [kernels / "evidence" / "readout.py", book / "cost.py"]
+    for path in sorted([*kernels.glob("*.py"), *read, *book.glob("catalog/*.*")]):
         digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     for package in ("triton", "torch"):
         try:

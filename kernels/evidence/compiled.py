@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from book import catalog
 from kernels.evidence import child
 from kernels.evidence.errors import Unsupported
+from kernels.evidence.sweeps import sweep
 from kernels.experiment import Experiment
 from kernels.targets import TARGETS, Target
 from kernels.targets import target as find_target
@@ -68,19 +69,26 @@ def run(
     *,
     targets: Sequence[str] | None = None,
     dtype: str | None = None,
-    **sizes: int,
+    **sizes: Any,
 ) -> tuple[Compiled, ...]:
-    """Compile `experiment` for each target at these sizes; one row for each kernel and target.
+    """Compile `experiment` for each target at each of these sizes; one row for each kernel.
 
-    targets: names in `kernels.targets.TARGETS`; by default all that can run the kernel in its
-    dtype. dtype: by default the experiment's first that the target has. Sizes left out are those
-    of its "compiled" sweep. Raises Unsupported, with a sentence, for a dtype the target lacks.
+    targets: names in `kernels.targets.TARGETS`; by default all that can run the kernel. dtype: by
+    default the experiment's first that the target has. One of `sizes` may be a list; sizes left
+    out are those of the "compiled" sweep. Raises Unsupported for a dtype that a target lacks.
     """
-    sizes = {**default_sizes(experiment), **sizes}
     if targets is None:
-        targets = [name for name in TARGETS if not why_not(experiment, find_target(name), dtype)]
+        targets = targets_of(experiment, dtype)
+    rows = sweep(experiment, "compiled", **sizes)
+    return cases(experiment, [(name, row) for name in targets for row in rows], dtype=dtype)
+
+
+def cases(
+    experiment: Experiment, wanted: Iterable[tuple[str, dict[str, int]]], *, dtype: str | None = None
+) -> tuple[Compiled, ...]:
+    """Compile for each (target's name, sizes) in one child process; the rows in that order."""
     requests = []
-    for name in targets:
+    for name, sizes in wanted:
         chip = find_target(name)
         reason = why_not(experiment, chip, dtype)
         if reason:
@@ -96,16 +104,15 @@ def run(
         )
     answers = child.cached(requests, interpret=False, extra=_source)
     return tuple(
-        Compiled(target=request["target"], dtype=request["dtype"], sizes=sizes, **facts)
+        Compiled(target=request["target"], dtype=request["dtype"], sizes=request["sizes"], **facts)
         for request, answer in zip(requests, answers, strict=True)
         for facts in answer
     )
 
 
-def default_sizes(experiment: Experiment, rung: str = "compiled") -> dict[str, int]:
-    """One size for each of the experiment's sizes: its sweep's own, the last where it is a list."""
-    sweep = experiment.sweep.get(rung) or experiment.sweep.get("counted", {})
-    return {name: list(v)[-1] if isinstance(v, Sequence) else v for name, v in sweep.items()}
+def targets_of(experiment: Experiment, dtype: str | None = None) -> list[str]:
+    """Names of the targets that `experiment` can be compiled for."""
+    return [name for name in TARGETS if not why_not(experiment, find_target(name), dtype)]
 
 
 def dtypes_of(target: Target) -> tuple[str, ...]:
@@ -145,8 +152,21 @@ def why_not(experiment: Experiment, target: Target, dtype: str | None) -> str:
 
 
 def is_matrix(experiment: Experiment) -> bool:
-    """Whether the kernel multiplies matrices (its module calls tl.dot)."""
-    return "tl.dot(" in inspect.getsource(importlib.import_module(experiment.run.__module__))
+    """Whether one of its kernels multiplies matrices: calls tl.dot, itself or through a helper."""
+    chip = TARGETS["sm_90"]
+    dtype, sizes = best_dtype(experiment, chip), sweep(experiment, "compiled")[0]
+    plan = experiment.plan(**sizes, dtype=dtype, target=chip)
+    launches = experiment.launches(plan, **sizes, dtype=dtype)
+    return any(_calls_dot(launch.kernel, set()) for launch in launches)
+
+
+def _calls_dot(kernel: Any, seen: set[Any]) -> bool:
+    function = getattr(kernel, "fn", None) or getattr(kernel, "__wrapped__", None)
+    if function is None or function in seen:
+        return False
+    seen.add(function)
+    names = function.__code__.co_names
+    return "dot" in names or any(_calls_dot(function.__globals__.get(name), seen) for name in names)
 
 
 def _or(names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from kernels.evidence import alarm
 from kernels.evidence.clocks import Clock, EventClock, flush_bytes
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence.machine import Device, gpu_here
+from kernels.evidence.sweeps import described, sweep
 from kernels.experiment import Experiment
 
 MEASURED_TOLERANCE = 0.05  # kernels may beat a measured ceiling by this much: it is a kernel's too
@@ -286,17 +287,13 @@ def shrink(
         name = max(others, key=sizes.get)
         if sizes[name] <= 256:
             raise Unsupported(
-                f"{experiment.name} at {_sizes(wanted)} needs {need() / 1e9:.2f} GB and "
+                f"{experiment.name} at {described(wanted)} needs {need() / 1e9:.2f} GB and "
                 f"{room / 1e9:.2f} GB are free: close other programs on the GPU, or choose smaller sizes."
             )
         sizes[name] //= 2
     if sizes == wanted:
         return sizes, ""
-    return sizes, f"Too little memory for {_sizes(wanted)}: measured at {_sizes(sizes)} instead."
-
-
-def _sizes(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
+    return sizes, f"Too little memory for {described(wanted)}: measured at {described(sizes)} instead."
 
 
 def default_dtype(experiment: Experiment, device: Device) -> str:
@@ -334,21 +331,3 @@ def run(
     tops = tops or ceilings(device, dtype, clock)
     rows = sweep(experiment, "timed", **sizes)
     return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops
-
-
-def sweep(experiment: Experiment, rung: str, **sizes: Any) -> list[dict[str, int]]:
-    """The rung's own sweep with `sizes` in place of its values, as one mapping a point."""
-    wanted = {**experiment.sweep.get(rung, {}), **sizes}
-    missing = [name for name in experiment.sizes if name not in wanted]
-    unknown = [name for name in wanted if name not in experiment.sizes]
-    if missing or unknown:
-        raise ValueError(
-            f"{experiment.name}: sizes = {sizes}: {', '.join(missing or unknown)} is "
-            f"{'missing' if missing else 'not one of its sizes'}; it takes {', '.join(experiment.sizes)}."
-        )
-    lists = [name for name in experiment.sizes if not isinstance(wanted[name], int)]
-    if len(lists) > 1:
-        raise ValueError(f"{experiment.name}: {', '.join(lists)} are lists; at most one size may be a list.")
-    axis = lists[0] if lists else experiment.axis
-    values = list(wanted[axis]) if lists else [wanted[axis]]
-    return [{name: int(v if name == axis else wanted[name]) for name in experiment.sizes} for v in values]

@@ -1,0 +1,294 @@
+"""A chapter's proof: run whatever this machine allows, say what it does not, raise if physics disagrees.
+
+evidence = confirm(linear.experiment, m=[1, 16, 256], k=1024, n=1024)
+evidence            # one table: counted, compiled, and where the other rungs stand
+evidence.figure()   # the roofline with the evidence on it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from book import catalog
+from book.roofline import Roof
+from kernels import devices
+from kernels.evidence import compiled as compiling
+from kernels.evidence import counting, published, recorded, timed
+from kernels.evidence.machine import gpu_here
+from kernels.evidence.recorded import NOT_MEASURED
+from kernels.evidence.sweeps import described, sweep
+from kernels.experiment import Experiment
+from kernels.targets import TARGETS
+
+RUNGS = ("counted", "compiled", "timed", "recorded", "published")
+STAND_IN = "h100_sxm"  # the card that evidence is drawn for where there is no GPU
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one kernel, rung by rung.
+
+    rows: counted (see CountedRow). compiled: main kernels, for `accelerator`'s architecture at every
+    size and for the others at the last. timed, ceilings: on the GPU that is here. recorded,
+    published: series as in `points`. status: rung -> a phrase that says how it stands.
+    """
+
+    experiment: Experiment
+    accelerator: str
+    dtype: str
+    rows: tuple[counting.CountedRow, ...]
+    compiled: tuple[compiling.Compiled, ...]
+    timed: tuple[timed.Timed, ...]
+    ceilings: timed.Ceilings | None
+    recorded: tuple[dict[str, Any], ...]
+    published: tuple[dict[str, Any], ...]
+    status: Mapping[str, str]
+
+    def points(self) -> list[dict[str, Any]]:
+        """Series for the explorer and the figures, each with its rung.
+
+        {"rung", "label", "accelerator", "points": [{sizes, "intensity" (FLOP/byte), "flops_per_s",
+        "seconds"}]}. Counted points have no time: their "flops_per_s" and "seconds" are None.
+        """
+        series = []
+        if self.rows:
+            fixed = {n: v for n, v in self.rows[0].sizes.items() if n != self.experiment.axis}
+            label = ", ".join(filter(None, ["counted", described(fixed)]))
+            places = [
+                {**r.sizes, "intensity": r.intensity, "flops_per_s": None, "seconds": None} for r in self.rows
+            ]
+            series.append({"rung": "counted", "label": label, "accelerator": None, "points": places})
+        good = [t for t in self.timed if not t.alarms]
+        if good:
+            places = [
+                {**t.sizes, "intensity": t.intensity, "flops_per_s": t.flops_per_s, "seconds": t.seconds}
+                for t in good
+            ]
+            card = catalog.accelerator(self.accelerator).short_name
+            series.append(
+                {
+                    "rung": "timed",
+                    "label": f"timed here, {card}",
+                    "accelerator": self.accelerator,
+                    "points": places,
+                }
+            )
+        return [*series, *self.recorded, *self.published]
+
+    def figure(self) -> Any:
+        """One matplotlib figure: the card's roof, the measured roof if there is one, the evidence."""
+        from book import figures  # drawing stays out of measuring: it needs matplotlib
+
+        card = catalog.accelerator(self.accelerator)
+        roofs = [Roof(f"{card.short_name} {self.dtype}", card.peak(self.dtype), card.bandwidth)]
+        if self.ceilings:
+            roofs.append(self.ceilings.roof("measured here"))
+        mine = [s for s in self.points() if s["accelerator"] in (None, self.accelerator)]
+        return figures.roofline(roofs, mine, alt=self._finding())
+
+    def _finding(self) -> str:
+        card = catalog.accelerator(self.accelerator).short_name
+        if not self.rows:
+            return f"The roofline of the {card}; the kernel {self.experiment.name} was not counted here."
+        low, high = (f(r.intensity for r in self.rows) for f in (min, max))
+        return (
+            f"The roofline of the {card}: the kernel {self.experiment.name} was counted at {low:.3g} to "
+            f"{high:.3g} FLOP per byte, on the formula's own values."
+        )
+
+    def tables(self) -> list[Any]:
+        """The blocks that make the table: counted, compiled, the rungs."""
+        from book.display import Column, number, table
+
+        def whole(value: float) -> str:
+            return number(int(value))
+
+        axis, blocks = self.experiment.axis, []
+        if self.rows:
+            workspace = (
+                [Column("workspace", "workspace bytes", whole)]
+                if any(r.workspace_bytes for r in self.rows)
+                else []
+            )
+            fixed = {n: v for n, v in self.rows[0].sizes.items() if n != axis}
+            cells = [
+                {
+                    axis: r.sizes[axis],
+                    "formula": r.formula_bytes,
+                    "counted": r.counted_bytes,
+                    "workspace": r.workspace_bytes or None,
+                    "useful": r.useful_flops,
+                    "padding": None if r.padding is None else f"{r.padding:.4g}",
+                    "intensity": number(float(r.intensity), 4),
+                    "exact": "exact" if r.exact else "✗",
+                }
+                for r in self.rows
+            ]
+            columns = [
+                Column(axis, axis, whole),
+                Column("formula", "bytes by formula", whole),
+                Column("counted", "bytes counted", whole),
+                *workspace,
+                Column("useful", "useful FLOP", whole),
+                Column("padding", "issued / useful"),
+                Column("intensity", "FLOP/byte"),
+                Column("exact", "", align="left"),
+            ]
+            where = ", ".join(filter(None, [described(fixed), self.rows[0].dtype]))
+            blocks.append(table(cells, columns, f"counted: {self.experiment.name}, {where}"))
+        if self.compiled:
+            cells = [
+                {
+                    "target": c.target,
+                    axis: c.sizes[axis],
+                    "instruction": c.instruction,
+                    "registers": c.registers,
+                    "spills": "none" if not c.spills else f"{c.spill_bytes} B",
+                    "shared": f"{c.shared_bytes / 1024:.3g} KiB",
+                    "occupancy": f"{100 * c.occupancy:.0f} %",
+                }
+                for c in self.compiled
+            ]
+            columns = [
+                "target",
+                Column(axis, axis, whole),
+                Column("instruction", "matrix instruction"),
+                "registers",
+                Column("spills", "spills", align="left"),
+                Column("shared", "shared memory", align="right"),
+                Column("occupancy", "occupancy", align="right"),
+            ]
+            blocks.append(table(cells, columns, f"compiled: {self.compiled[0].kernel}, no GPU needed"))
+        if self.timed:
+            cells = [
+                {
+                    axis: t.sizes[axis],
+                    "time": f"{t.seconds * 1e6:,.1f} µs",
+                    "bytes": f"{t.bytes_per_s / 1e9:,.0f}",
+                    "flops": f"{t.flops_per_s / 1e12:,.4g}",
+                    "roof": f"{100 * t.of_roof:.0f} %",
+                    "alarm": "impossible" if t.alarms else "",
+                }
+                for t in self.timed
+            ]
+            columns = [
+                Column(axis, axis, whole),
+                Column("time", "time", align="right"),
+                Column("bytes", "GB/s"),
+                Column("flops", "TFLOP/s"),
+                Column("roof", "of measured roof", align="right"),
+                Column("alarm", ""),
+            ]
+            fixed = {n: v for n, v in self.timed[0].sizes.items() if n != axis}
+            blocks.append(table(cells, columns, f"timed here: {described(fixed)}, {self.timed[0].dtype}"))
+        standing = [{"rung": rung, "here": self.status[rung]} for rung in RUNGS if rung in self.status]
+        return [*blocks, table(standing, ["rung", Column("here", "how it stands")], "evidence, rung by rung")]
+
+    def _repr_html_(self) -> str:
+        # The last column of the rungs holds sentences: they may wrap, so that the table stays narrow.
+        *blocks, rungs = [t._repr_html_() for t in self.tables()]
+        style = "<style>.rl-rungs td{white-space:normal!important}</style>"
+        return f'<div class="rl-evidence">{"".join(blocks)}<div class="rl-rungs">{style}{rungs}</div></div>'
+
+    def __repr__(self) -> str:
+        return "\n\n".join(repr(block) for block in self.tables())
+
+
+def confirm(
+    experiment: Experiment,
+    *,
+    rungs: Collection[str] | None = None,
+    published: str | None = None,
+    accelerator: str | None = None,
+    timed_sizes: Mapping[str, Any] | None = None,
+    **sizes: Any,
+) -> Evidence:
+    """Collect the evidence for `experiment`; raises PhysicsDisagrees where a count is off by a byte.
+
+    rungs: which of RUNGS; by default all. published: the catalog's series, by default the
+    experiment's name. accelerator: a catalog id, by default the GPU that is here, else h100_sxm.
+    sizes: for counted and compiled, one of them a list; those left out come from the "counted"
+    sweep. timed_sizes: in place of the "timed" sweep's, which is large enough to mean something.
+    """
+    wanted = RUNGS if rungs is None else tuple(rungs)
+    for rung in wanted:
+        if rung not in RUNGS:
+            raise ValueError(f"rungs = {rung!r}: not a rung; choose from {', '.join(RUNGS)}.")
+    here = gpu_here() if accelerator is None or "timed" in wanted else None
+    accelerator = accelerator or (here.accelerator if here else None) or STAND_IN
+    card = catalog.accelerator(accelerator)
+    rows = sweep(experiment, "counted", **sizes)
+    status: dict[str, str] = {}
+    found: dict[str, Any] = {
+        "rows": (),
+        "compiled": (),
+        "timed": (),
+        "ceilings": None,
+        "recorded": (),
+        "published": (),
+    }
+    for rung in wanted:
+        if rung == "counted":
+            found["rows"], status[rung] = _counted(experiment, rows)
+        elif rung == "compiled":
+            found["compiled"], status[rung] = _compiled(experiment, rows, card)
+        elif rung == "timed":
+            found["timed"], found["ceilings"], status[rung] = _timed(experiment, here, timed_sizes or {})
+        elif rung == "recorded":
+            found["recorded"] = recorded.points(experiment.name)
+            status[rung] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
+        else:
+            found["published"], status[rung] = _published(experiment, published)
+    dtype = next(d for d in experiment.dtypes if d in card.peaks)
+    return Evidence(experiment, card.id, dtype, **found, status=status)
+
+
+def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tuple, str]:
+    if devices.MODE == "missing":
+        return (), f"not run: {devices.why_not()}"
+    made = counting.rows(experiment, rows)
+    return made, f"{len(made)} sizes in Triton's interpreter; every byte and FLOP as the formulas say"
+
+
+def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> tuple[tuple, str]:
+    if devices.MODE == "missing":
+        return (), f"not run: {devices.why_not()}"
+    able = compiling.targets_of(experiment)
+    own = next((n for n in able if _stands_for(n, card)), None)
+    wanted = [(own, row) for row in rows] if own else []
+    wanted += [(name, rows[-1]) for name in able if name != own]
+    made = compiling.cases(experiment, wanted)
+    # A launch may start helper kernels (the sum of split-K partials): the table shows the main one.
+    main, seen = [], set()
+    for row in made:
+        key = (row.target, tuple(row.sizes.items()))
+        if key not in seen:
+            seen.add(key)
+            main.append(row)
+    spilled = sorted({f"{row.kernel} on {row.target}" for row in made if row.spills})
+    words = f"for {', '.join(able)}; " + (f"spills in {', '.join(spilled)}" if spilled else "no spills")
+    return tuple(main), words
+
+
+def _stands_for(name: str, card: Any) -> bool:
+    return catalog.accelerator(TARGETS[name].accelerator).compute_capability == card.compute_capability
+
+
+def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple[tuple, Any, str]:
+    if here is None:
+        return (), None, f"{NOT_MEASURED}: no GPU here"
+    if here.target is None:
+        return (), None, f"{NOT_MEASURED}: Triton interprets kernels in this process"
+    made, tops = timed.run(experiment, device=here, **sizes)
+    alarms = [sentence for row in made for sentence in row.alarms]
+    return made, tops, f"on {here.name}" + (f"; {len(alarms)} impossible: {alarms[0]}" if alarms else "")
+
+
+def _published(experiment: Experiment, name: str | None) -> tuple[tuple, str]:
+    if name is None and experiment.name not in catalog.published_kinds():
+        return (), "nothing published in the catalog"
+    series = published.points(experiment, name)
+    sources = dict.fromkeys(s["source"].partition(": ")[0] for s in series)
+    return series, f"{len(series)} series by others, never mixed with ours: {'; '.join(sources)}"
