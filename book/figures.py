@@ -21,7 +21,7 @@ from sympy.printing.pretty.pretty_symbology import pretty_symbol
 
 from book.display import number, si
 from book.formula import Formula, Parameter
-from book.labels import Labels, Place, around
+from book.labels import Labels, Place, around, spread
 from book.roofline import Roof
 from book.shown import SIZE, colour, show, style
 
@@ -34,6 +34,8 @@ WORDS = {
     "compute": "computes",
     "ridge": "ridge",
 }
+
+_LINE = 15  # pixels that a line of text needs
 
 # How each rung of evidence is drawn, everywhere in the book.
 _MARKS: dict[str, dict[str, Any]] = {
@@ -186,6 +188,10 @@ def roofline(
         )
 
     figure.draw_without_rendering()  # settles the layout, so that pixels mean something below
+    crowded = _crowded(axes, roofs)
+    if crowded:
+        _label_roofs_outside(axes, roofs, chosen)
+        figure.draw_without_rendering()
     labels = Labels(axes)
     for roof in roofs:
         corner = min(max(roof.ridge, xlim[0]), xlim[1])
@@ -196,26 +202,67 @@ def roofline(
         labels.avoid_points(x, y)
     if spot:
         labels.avoid_points([spot[0]], [chosen.attainable(spot[0])], 20)
-    _label_regions(labels, xlim, ylim, ridge, chosen)
-    _label_roofs(labels, roofs, chosen, xlim)
+    if not crowded:
+        _label_roofs(labels, roofs, chosen, xlim)
+    _label_ridge(labels, ylim, ridge, chosen)
     if spot:
         y = chosen.attainable(spot[0])
         labels.place(spot[1], around(spot[0], y, 8), colour=colour("predicted"), fontweight="bold")
+    _label_regions(labels, xlim, ylim, ridge)
     _label_series(figure, axes, labels, series)
     figure.set_label(alt)  # where `show` looks for it
     return figure
 
 
 def _label_regions(
-    labels: Labels, xlim: tuple[float, float], ylim: tuple[float, float], ridge: float, roof: Roof
+    labels: Labels, xlim: tuple[float, float], ylim: tuple[float, float], ridge: float
 ) -> None:
-    dim = {"colour": colour("dim"), "fontsize": 9.5}
-    top = {"dy": -4, "va": "top"}
-    labels.place(WORDS["memory"], [Place(xlim[0], ylim[1], 6, **top)], **dim, limit=0)
-    labels.place(WORDS["compute"], [Place(xlim[1], ylim[1], -6, ha="right", **top)], **dim, limit=0)
-    words = f"{WORDS['ridge']} {number(roof.ridge)}"
+    """What the tints mean, in the corners, if there is room."""
+    for word, x, sign, ha in (("memory", xlim[0], 1, "left"), ("compute", xlim[1], -1, "right")):
+        corners = [Place(x, ylim[1], 6 * sign, -4, ha, "top"), Place(x, ylim[0], 6 * sign, 5, ha, "bottom")]
+        labels.place(WORDS[word], corners, colour=colour("dim"), fontsize=9.5, limit=0)
+
+
+def _label_ridge(labels: Labels, ylim: tuple[float, float], ridge: float, roof: Roof) -> None:
     sides = [Place(ridge, ylim[0], 5, 5, "left", "bottom"), Place(ridge, ylim[0], -5, 5, "right", "bottom")]
-    labels.place(words, sides, **dim)
+    words = f"{WORDS['ridge']} {number(roof.ridge)}"
+    labels.place(words, sides, colour=colour("dim"), fontsize=9.5)
+
+
+def _crowded(axes: Axes, roofs: Sequence[Roof]) -> bool:
+    """Are two roofs so near in height that a name doesn't fit between them?"""
+    heights = sorted(axes.transData.transform((1, roof.peak))[1] for roof in roofs)
+    gaps = np.diff(heights)
+    return bool(np.any((gaps > 1) & (gaps < _LINE)))
+
+
+def _label_roofs_outside(axes: Axes, roofs: Sequence[Roof], chosen: Roof) -> None:
+    """Names in the margin, apart from each other, each tied to its roof by a thin line."""
+    rising = sorted(roofs, key=lambda r: (r.peak, r.bandwidth))
+    heights = [axes.transData.transform((1, roof.peak))[1] for roof in rising]
+    points = 72 / axes.figure.dpi
+    for roof, height, place in zip(rising, heights, spread(heights, _LINE), strict=True):
+        strong = roof is chosen
+        axes.annotate(
+            roof.name,
+            (1, roof.peak),
+            (14, (place - height) * points),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            va="center_baseline",
+            color=colour("text" if strong else "roof"),
+            fontsize=9.5,
+            fontweight="bold" if strong else "normal",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour("roof"),
+                "lw": 0.7,
+                "shrinkA": 1,
+                "shrinkB": 0,
+                "relpos": (0, 0.5),
+            },
+        )
 
 
 def _label_roofs(labels: Labels, roofs: Sequence[Roof], chosen: Roof, xlim: tuple[float, float]) -> None:

@@ -6,7 +6,7 @@ nothing; if there is none, the place that hides least; a caller may rather drop 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -114,3 +114,19 @@ def around(x: float, y: float, gap: float = 7) -> list[Place]:
         Place(x, y, -gap, -gap, "right", "top"),
         Place(x, y, gap, gap, "left", "bottom"),
     ]
+
+
+def spread(wanted: Sequence[float], gap: float) -> list[float]:
+    """Positions at least `gap` apart, in the order of `wanted` (ascending), as near to it as can be.
+
+    Least squares under an order constraint: pool adjacent violators.
+    """
+    pools: list[tuple[float, int]] = []  # (mean, how many), of the positions less their share of the gaps
+    for i, position in enumerate(wanted):
+        mean, count = position - i * gap, 1
+        while pools and pools[-1][0] > mean:
+            before, n = pools.pop()
+            mean, count = (mean * count + before * n) / (count + n), count + n
+        pools.append((mean, count))
+    flat = [mean for mean, count in pools for _ in range(count)]
+    return [position + i * gap for i, position in enumerate(flat)]

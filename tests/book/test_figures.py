@@ -6,10 +6,11 @@ import re
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from book import cost, figures
 from book.formula import Formula, Limit, Parameter, symbol
-from book.labels import Labels, Place, around
+from book.labels import Labels, Place, around, spread
 from book.palette import PALETTE
 from book.roofline import Roof
 
@@ -173,3 +174,22 @@ def test_a_label_steps_aside_for_a_line_and_gives_up_at_its_limit():
     assert text.get_va() == "top"
     assert labels.place("name", [on_the_line], colour="black", limit=0) is None
     assert len(axes.texts) == 1
+
+
+def test_roofs_too_near_each_other_are_named_in_the_margin():
+    mi300x = Roof("MI300X", 1307.4e12, 5.3e12)
+    b200 = Roof("B200", 2250e12, 8e12)
+    figure = figures.roofline([H100, H200, mi300x, b200, L4], operating=1)
+    frame, names = figure.axes[0].bbox, {"H100 SXM", "H200", "MI300X", "B200", "L4"}
+    boxes = {t.get_text(): Text.get_window_extent(t) for t in figure.axes[0].texts if t.get_text() in names}
+    assert set(boxes) == names
+    assert all(frame.x1 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes.values())
+    assert not [1 for a in boxes for b in boxes if a < b and boxes[a].overlaps(boxes[b])]
+    assert boxes["B200"].y0 > boxes["MI300X"].y0 > boxes["H200"].y0 > boxes["H100 SXM"].y0 > boxes["L4"].y0
+
+
+def test_spreading_moves_as_little_as_it_can():
+    assert spread([0, 30, 60], 10) == [0, 30, 60]
+    assert spread([0, 0], 10) == [-5, 5]
+    assert spread([0, 100, 101, 102], 10) == [0, 91, 101, 111]
+    assert spread([], 10) == []
