@@ -41,6 +41,7 @@ __all__ = [
     "models",
     "published",
     "published_kinds",
+    "series",
 ]
 
 
@@ -96,3 +97,18 @@ def published_kinds() -> tuple[str, ...]:
 def published(kind: str) -> tuple[Series, ...]:
     """All series of one kind ("linear", "decode_attention", ...), in SI units. Raises UnknownName."""
     return look_up("kind of published measurement", kind, _published())
+
+
+def series(kind: str, *, accelerator: str, **fixed: float) -> Series:
+    """The one published series of this kind, card and fixed values (k=16384, ...).
+
+    Raises UnknownName for an unknown kind or accelerator, ValueError listing what there is if none
+    or several fit.
+    """
+    card = look_up("accelerator", accelerator, _accelerators()).id
+    ours = [s for s in published(kind) if s.accelerator == card]
+    fitting = [s for s in ours if all(s.fixed.get(name) == value for name, value in fixed.items())]
+    if len(fitting) != 1:
+        there = "; ".join(", ".join(f"{k} = {v}" for k, v in s.fixed.items()) for s in ours) or "none"
+        raise ValueError(f"{kind} on {card} with {fixed}: {len(fitting)} series fit; there are: {there}.")
+    return fitting[0]

@@ -271,3 +271,16 @@ def test_a_foreign_kernels_package_is_named_with_what_to_do(other_kernels):
     assert done.returncode != 0
     assert str(other_kernels / "kernels" / "__init__.py") in done.stderr
     assert "pip uninstall kernels" in done.stderr
+
+
+def test_one_published_series_is_found_by_its_card_and_fixed_values():
+    found = catalog.series("linear", accelerator="h100_sxm", k=16384)
+    assert found.fixed["n"] == 16384
+    assert found.points[0]["m"] == 1
+
+
+def test_an_ambiguous_or_absent_series_is_answered_with_what_there_is():
+    with pytest.raises(ValueError, match=r"2 series fit; there are: .*k = 8192.*k = 16384"):
+        catalog.series("linear", accelerator="h100_sxm")
+    with pytest.raises(ValueError, match="0 series fit"):
+        catalog.series("linear", accelerator="h100_sxm", k=3)
