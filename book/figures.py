@@ -10,20 +10,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 from sympy import lambdify
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 
-from book.display import number, si
+from book.display import number
 from book.formula import Formula, Parameter
 from book.labels import Labels, Place, around, spread
+from book.marks import draw_series, label_series, log_axis, new, plain, rung_of, si_tick
 from book.roofline import Roof
-from book.shown import SIZE, colour, show, style
+from book.shown import colour, show, style
 
 __all__ = ["colour", "formula", "new", "roofline", "show", "style"]
 
@@ -36,46 +34,6 @@ WORDS = {
 }
 
 _LINE = 15  # pixels that a line of text needs
-
-# How each rung of evidence is drawn, everywhere in the book.
-_MARKS: dict[str, dict[str, Any]] = {
-    "counted": {"marker": "o", "markersize": 7, "filled": False},
-    "timed": {"marker": "o", "markersize": 6.5, "filled": True},
-    "recorded": {"marker": "o", "markersize": 6.5, "filled": True},
-    "published": {"marker": "D", "markersize": 5, "filled": True},
-}
-
-
-def new(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Figure, Axes]:
-    """An empty figure in the book's style, and its axes. Sizes in inches."""
-    with matplotlib.rc_context(style()):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        return figure, figure.subplots()
-
-
-def _decades(low: float, high: float) -> list[float]:
-    return [
-        10.0**e for e in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
-    ]
-
-
-def _log_axis(axis: Any, limits: tuple[float, float], label: Any, ticks: Sequence[float] = ()) -> None:
-    axis.axes.set(**{f"{axis.axis_name}scale": "log", f"{axis.axis_name}lim": limits})
-    axis.set_major_locator(FixedLocator(list(ticks) or _decades(*limits)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: label(value)))
-
-
-def _plain(value: float) -> str:
-    """1/4, 1, 4,096: a tick's number, as short as it can be said."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:.3g}"
-
-
-def _si_tick(unit: str) -> Any:
-    return lambda value: si(int(value) if value == int(value) else value, unit, digits=1)
-
 
 # -------------------------------------------------------------------------------- the roofline
 
@@ -91,33 +49,6 @@ def _placed(series: Mapping[str, Any], roof: Roof) -> tuple[list[float], list[fl
     points = [p for p in series["points"] if p.get("intensity")]
     x = [float(p["intensity"]) for p in points]
     return x, [float(p.get("flops_per_s") or roof.attainable(p["intensity"])) for p in points]
-
-
-def _rung(series: Mapping[str, Any]) -> str:
-    rung = series["rung"]
-    if rung != "predicted" and rung not in _MARKS:
-        raise ValueError(
-            f"series {series.get('label')!r}: rung {rung!r} is none of predicted, {', '.join(_MARKS)}."
-        )
-    return rung
-
-
-def _draw_series(axes: Axes, rung: str, x: Sequence[float], y: Sequence[float]) -> None:
-    if rung == "predicted":
-        axes.plot(x, y, color=colour(rung), zorder=3)
-        return
-    mark = _MARKS[rung]
-    axes.plot(
-        x,
-        y,
-        linestyle="none",
-        marker=mark["marker"],
-        markersize=mark["markersize"],
-        markeredgewidth=1.6 if not mark["filled"] else 0.8,
-        markeredgecolor=colour(rung) if not mark["filled"] else colour("background"),
-        markerfacecolor=colour("background") if not mark["filled"] else colour(rung),
-        zorder=5 if mark["filled"] else 4,
-    )
 
 
 def roofline(
@@ -142,7 +73,7 @@ def roofline(
     chosen = next((r for r in roofs if r.name == (highlight or roofs[0].name)), None)
     if chosen is None:
         raise ValueError(f"roofline: highlight {highlight!r} is none of {[r.name for r in roofs]}.")
-    series = [(_rung(s), s.get("label", ""), *_placed(s, chosen)) for s in points]
+    series = [(rung_of(s), s.get("label", ""), *_placed(s, chosen)) for s in points]
     spot = _at(operating)
 
     every_x = [v for _, _, x, _ in series for v in x] + ([spot[0]] if spot else [])
@@ -153,8 +84,8 @@ def roofline(
     ylim = (min(every_y) / 1.5, max([*every_y, *(r.peak for r in roofs)]) * 4)
 
     figure, axes = new()
-    _log_axis(axes.xaxis, xlim, _plain)
-    _log_axis(axes.yaxis, ylim, _si_tick(""))
+    log_axis(axes.xaxis, xlim, plain)
+    log_axis(axes.yaxis, ylim, si_tick(""))
     axes.set_xlabel(WORDS["intensity"])
     axes.set_title(WORDS["flops"], loc="left", x=0, color=colour("dim"), fontsize=10.5)
     ridge = min(max(chosen.ridge, xlim[0]), xlim[1])
@@ -175,7 +106,7 @@ def roofline(
             solid_joinstyle="round",
         )
     for rung, _, x, y in series:
-        _draw_series(axes, rung, x, y)
+        draw_series(axes, rung, x, y)
     if spot:
         axes.plot(
             *(spot[0], chosen.attainable(spot[0])),
@@ -209,7 +140,7 @@ def roofline(
         y = chosen.attainable(spot[0])
         labels.place(spot[1], around(spot[0], y, 8), colour=colour("predicted"), fontweight="bold")
     _label_regions(labels, xlim, ylim, ridge)
-    _label_series(figure, axes, labels, series)
+    label_series(figure, axes, labels, series)
     figure.set_label(alt)  # where `show` looks for it
     return figure
 
@@ -288,33 +219,6 @@ def _label_roofs(labels: Labels, roofs: Sequence[Roof], chosen: Roof, xlim: tupl
         )
 
 
-def _label_series(figure: Figure, axes: Axes, labels: Labels, series: Sequence[tuple]) -> None:
-    """Each series' name beside one of its points; where there is no room, a key under the axes."""
-    key = []
-    for rung, name, x, y in series:
-        if not name or not x:
-            continue
-        order = sorted(range(len(x)), key=lambda i: abs(i - len(x) / 2))
-        places = [p for i in order for p in around(x[i], y[i])]
-        if labels.place(name, places, colour=colour(rung), fontsize=9.5, limit=0) is None:
-            key.append((rung, name))
-    if key:
-        _key(figure, axes, key)
-
-
-def _key(figure: Figure, axes: Axes, entries: Sequence[tuple[str, str]]) -> None:
-    handles = []
-    for rung, name in entries:
-        before = len(axes.lines)
-        _draw_series(axes, rung, [], [])
-        axes.lines[before].set_label(name)
-        handles.append(axes.lines[before])
-    with matplotlib.rc_context(style()):
-        figure.legend(
-            handles=handles, loc="outside lower left", ncols=1 if len(entries) > 2 else 2, handletextpad=0.3
-        )
-
-
 # ------------------------------------------------------------------------- a formula's own curve
 
 
@@ -347,7 +251,7 @@ def formula(
     for s in points:
         known = [q for q in s["points"] if q.get(against) and q.get(f.value)]
         series.append(
-            (_rung(s), s.get("label", ""), [q[against] for q in known], [q[f.value] for q in known])
+            (rung_of(s), s.get("label", ""), [q[against] for q in known], [q[f.value] for q in known])
         )
 
     figure, axes = new()
@@ -358,8 +262,8 @@ def formula(
     ylim = (min(curve) / 2.5, top * 2) if log else (0, top * 1.15)
     if log:
         powers = [2.0**e for e in range(math.ceil(math.log2(p.low)), math.floor(math.log2(p.high)) + 1)]
-        _log_axis(axes.xaxis, (p.low / 1.15, p.high * 1.15), _plain, powers[:: math.ceil(len(powers) / 7)])
-        _log_axis(axes.yaxis, ylim, lambda v: number(int(v) if v >= 1 else v, 1))
+        log_axis(axes.xaxis, (p.low / 1.15, p.high * 1.15), plain, powers[:: math.ceil(len(powers) / 7)])
+        log_axis(axes.yaxis, ylim, lambda v: number(int(v) if v >= 1 else v, 1))
     else:
         axes.set(xlim=(p.low, p.high), ylim=ylim)
     limit = None
@@ -370,7 +274,7 @@ def formula(
         axes.plot(x, limit, color=colour("dim"), lw=1.4, ls=(0, (4, 3)), zorder=2)
     axes.plot(x, curve, color=colour("predicted"), zorder=3)
     for rung, _, px, py in series:
-        _draw_series(axes, rung, px, py)
+        draw_series(axes, rung, px, py)
 
     figure.draw_without_rendering()
     labels = Labels(axes)
@@ -378,7 +282,7 @@ def formula(
     for _, _, px, py in series:
         labels.avoid_points(px, py)
     others = [q for q in f.parameters if q.symbol != against and q.sympy in f.expression.free_symbols]
-    name = ", ".join(f"{_symbol(q)} = {_plain(fixed[q.symbol])}" for q in others)
+    name = ", ".join(f"{_symbol(q)} = {plain(fixed[q.symbol])}" for q in others)
     if limit is not None:
         labels.avoid_line(x, limit)
         inside = [i for i in range(0, len(x), 4) if ylim[0] < limit[i] < ylim[1]]
@@ -386,6 +290,6 @@ def formula(
         labels.place(f.limit.label, where, colour=colour("dim"), fontsize=9.5)
     where = [Place(x[i], curve[i], 6, -6, "left", "top") for i in range(len(x) - 1, 0, -4)]
     labels.place(name, where, colour=colour("predicted"), fontsize=9.5)
-    _label_series(figure, axes, labels, series)
+    label_series(figure, axes, labels, series)
     figure.set_label(alt)  # where `show` looks for it
     return figure
