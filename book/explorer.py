@@ -6,7 +6,6 @@ observed and linked. On the static site the same picture moves with no kernel (s
 
 from __future__ import annotations
 
-import io
 import numbers
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,13 +13,11 @@ from typing import Any
 
 import ipywidgets
 import traitlets
-from PIL import Image
 
-from book import catalog, display, explorer_payload, figures
+from book import catalog, explorer_payload, explorer_still
 from book.explorer_words import WORDS
 from book.formula import Formula, Parameter
 from book.live import Live
-from book.roofline import Roof
 
 OWN = ""  # the preset of a reader who moved a size away from every model's
 
@@ -36,7 +33,9 @@ class Position(traitlets.TraitType):
         """The number, or a TraitError whose sentence gives the range."""
         p = self.parameter
         plain = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
-        whole = f"a whole number from {p.low:,g} to {p.high:,g}" if p.integer else f"from {p.low:g} to {p.high:g}"
+        whole = (
+            f"a whole number from {p.low:,g} to {p.high:,g}" if p.integer else f"from {p.low:g} to {p.high:g}"
+        )
         if isinstance(plain, numbers.Real) and not isinstance(plain, bool) and p.low <= plain <= p.high:
             if not p.integer:
                 return float(plain)
@@ -113,9 +112,11 @@ class Explorer(Live):
     # ------------------------------------------------------------------------------ its own state
 
     def move(self, **changes: Any) -> None:
-        """Several traits at once, as in move(m=256, accelerator="t4", dtype="fp16")."""
+        """Set several traits at once: `explorer.move(m=256, accelerator="t4", dtype="fp16")`."""
         if unknown := [n for n in changes if n not in self.state()]:
-            raise traitlets.TraitError(f"{unknown[0]}: no such trait; this explorer has {', '.join(self.state())}.")
+            raise traitlets.TraitError(
+                f"{unknown[0]}: no such trait; this explorer has {', '.join(self.state())}."
+            )
         with self.hold_trait_notifications():
             for name, value in changes.items():
                 setattr(self, name, value)
@@ -123,11 +124,12 @@ class Explorer(Live):
     def add_points(self, *series: Mapping[str, Any] | Any) -> None:
         """More evidence on the picture: series as dicts, or anything with `.points()`."""
         new = [explorer_payload.series(self.formula, s) for item in series for s in _each(item)]
-        self.evidence = [*self.evidence, *new]
+        cards = [a["id"] for a in self.payload["accelerators"]]
+        self.evidence = explorer_payload.merged([*self.evidence, *new], cards)
         self.rungs = _rungs(self.rungs, new)
 
     def run_here(self, experiment: Any, measure: Callable[..., Any] | None = None) -> ipywidgets.Widget:
-        """This explorer with a button that runs `experiment` at the sliders' position.
+        """Put a button under the explorer that runs `experiment` at the sliders' position.
 
         measure(experiment, **sizes) returns evidence with `.points()`; `kernels.evidence.confirm`
         if it is left out. Sizes that are no parameter of the formula keep the experiment's own.
@@ -147,7 +149,9 @@ class Explorer(Live):
 
         def spread(change: Any) -> None:
             if unknown := [n for n in change["new"] if n not in names]:
-                raise traitlets.TraitError(f"values: {unknown[0]!r} is no slider; there is {', '.join(names)}.")
+                raise traitlets.TraitError(
+                    f"values: {unknown[0]!r} is no slider; there is {', '.join(names)}."
+                )
             with self.hold_trait_notifications():
                 for name, value in change["new"].items():
                     setattr(self, name, value)
@@ -167,58 +171,13 @@ class Explorer(Live):
 
     # ---------------------------------------------------------------------- for those who can't move
 
-    def _roofs(self) -> list[Roof]:
-        cards = [a for a in self.payload["accelerators"] if a["id"] in {*self.shown, self.accelerator}]
-        return [Roof(a["name"], a["peaks"][self.dtype], a["bandwidth"]) for a in cards if self.dtype in a["peaks"]]
-
-    def _sourced(self) -> dict[str, float]:
-        """The values of the parameters that the dropdowns decide."""
-        card = catalog.accelerator(self.accelerator) if self.accelerator else None
-        decided = {"itemsize": catalog.itemsize(self.dtype) if self.dtype else None}
-        if card:
-            decided |= {"peak": card.peak(self.dtype), "bandwidth": card.bandwidth}
-        return {p.symbol: decided[p.symbol] for p in self.formula.parameters if p.source}
-
     def summary(self) -> str:
         """The position and what it means, in one sentence."""
-        at = {**self.values, **self._sourced()}
-        f = self.formula
-        position = ", ".join(
-            f"{explorer_payload.letter(p)} = {display.number(self.values[p.symbol])}"
-            for p in f.parameters
-            if not p.source
-        )
-        if "roofline" not in self.payload["views"]:
-            value = f"{f.value_label or f.value} {display.si(float(f(**at)), f.unit)}"
-            return WORDS["summary_plain"].format(position=position, value=value)
-        roof = next(r for r in self._roofs() if r.name == catalog.accelerator(self.accelerator).short_name)
-        intensity = float(f.evaluate("intensity", **at))
-        attainable = float(roof.attainable(intensity))
-        return WORDS["summary_roof"].format(
-            accelerator=roof.name,
-            dtype=self.dtype,
-            position=position,
-            intensity=display.number(intensity),
-            attainable=display.si(attainable, "FLOP/s"),
-            percent=f"{display.number(100 * attainable / roof.peak)} %",
-            bound=WORDS["memory" if intensity < roof.ridge else "compute"],
-        )
+        return explorer_still.summary(self)
 
     def picture(self) -> bytes:
         """A small PNG of this state, the same bytes at every run."""
-        at = {**self.values, **self._sourced()}
-        if self.view == "roofline":
-            name = catalog.accelerator(self.accelerator).short_name
-            intensity = float(self.formula.evaluate("intensity", **at))
-            figure = figures.roofline(self._roofs(), highlight=name, operating=intensity)
-        else:
-            figure = figures.formula(self.formula, self.against, **at)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=90, facecolor=figures.colour("background"))
-        small = Image.open(buffer).convert("RGB").quantize(24, dither=Image.Dither.NONE)
-        packed = io.BytesIO()
-        small.save(packed, format="png", optimize=True)
-        return packed.getvalue()
+        return explorer_still.picture(self)
 
 
 def _preset_names(payload: Mapping[str, Any]) -> list[str]:
@@ -244,7 +203,9 @@ def _preset(formula: Formula, model: str | None, layer: str | None) -> str:
         return OWN
     groups = explorer_payload.presets(formula)
     if not groups:
-        raise ValueError(f"model = {model!r}: the formula {formula.name} has no model presets; leave model out.")
+        raise ValueError(
+            f"model = {model!r}: the formula {formula.name} has no model presets; leave model out."
+        )
     group = model if model in groups else catalog.model(model).name
     if group not in groups:
         raise ValueError(f"model = {model!r}: {formula.name} has presets for {', '.join(groups)}.")
@@ -285,14 +246,19 @@ def explore(
     payload = explorer_payload.build(id or f"explore-{formula.name.replace('_', '-')}", formula, cards, WORDS)
     movable = explorer_payload.sliders(formula)
     if unknown := [n for n in values if n not in {p.symbol for p in movable}]:
-        raise ValueError(f"{unknown[0]}: {formula.name} has the sliders {', '.join(p.symbol for p in movable)}.")
+        raise ValueError(
+            f"{unknown[0]}: {formula.name} has the sliders {', '.join(p.symbol for p in movable)}."
+        )
     if clash := [p.symbol for p in movable if hasattr(Explorer, p.symbol)]:
-        raise ValueError(f"parameter {clash[0]}: the explorer has a trait of that name; rename the parameter.")
+        raise ValueError(
+            f"parameter {clash[0]}: the explorer has a trait of that name; rename the parameter."
+        )
 
-    raw = [*(_each(evidence) if evidence is not None else ())]
-    if published is not None:
-        raw += explorer_payload.published(published, [c.id for c in cards])
-    series = [explorer_payload.series(formula, s) for s in raw]
+    raw = explorer_payload.published(published, [c.id for c in cards]) if published is not None else []
+    raw += list(_each(evidence)) if evidence is not None else []
+    series = explorer_payload.merged(
+        [explorer_payload.series(formula, s) for s in raw], [c.id for c in cards]
+    )
     spoken = ["counted", "timed"] * (evidence is not None) + ["published"] * (published is not None)
 
     traits = {p.symbol: Position(p).tag(sync=True) for p in movable}

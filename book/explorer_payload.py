@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,8 @@ RUNGS = ("counted", "compiled", "timed", "recorded", "published")
 SOURCED = {"accelerator": ("peak", "bandwidth"), "dtype": ("itemsize",)}
 
 Series = dict[str, Any]
+
+_SIZE = re.compile(r"\w+ = [\d.,]+\Z")  # "k = 8,192"
 
 
 def letter(parameter: Parameter) -> str:
@@ -55,9 +58,7 @@ def sliders(formula: Formula) -> tuple[Parameter, ...]:
             for name, value in sizes.items():
                 reach.setdefault(name, set()).add(value)
     return tuple(
-        replace(
-            p, low=min([p.low, *reach.get(p.symbol, ())]), high=max([p.high, *reach.get(p.symbol, ())])
-        )
+        replace(p, low=min([p.low, *reach.get(p.symbol, ())]), high=max([p.high, *reach.get(p.symbol, ())]))
         for p in formula.parameters
         if not p.source
     )
@@ -123,7 +124,9 @@ def build(
         # lists in the order of `preset_symbols`: the names would be most of the bytes
         "preset_symbols": _preset_symbols(formula),
         "presets": {
-            group: {label: [sizes.get(s) for s in _preset_symbols(formula)] for label, sizes in layers.items()}
+            group: {
+                label: [sizes.get(s) for s in _preset_symbols(formula)] for label, sizes in layers.items()
+            }
             for group, layers in presets(formula).items()
         },
         "words": dict(words),
@@ -144,7 +147,7 @@ def published(kind: str, accelerators: Iterable[str]) -> list[Series]:
     return [
         {
             "rung": "published",
-            "label": s.table,
+            "label": ", ".join([*(source.key for source in s.sources), s.table]),
             "source": s.source,
             "accelerator": s.accelerator,
             "dtype": s.dtype,
@@ -167,17 +170,43 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
     name = item.get("label") or item.get("rung")
     if item.get("rung") not in RUNGS:
         raise ValueError(f"series {name!r}: rung = {item.get('rung')!r}; use one of {', '.join(RUNGS)}.")
+    if not item.get("dtype"):  # some labels say it
+        item = {**item, "dtype": next((p for p in str(item.get("label")).split(", ") if p in DTYPES), None)}
     points = [_point(formula, name, item, p) for p in item.get("points") or ()]
     if not points:
         raise ValueError(f"series {name!r}: points is empty; leave the series out, or give it a point.")
-    known = [s for s in points[0]["at"] if all(s in p["at"] for p in points)]
-    fixed = {s: points[0]["at"][s] for s in known if len({p["at"][s] for p in points}) == 1 and len(points) > 1}
-    if len(points) == 1:
-        fixed = {s: points[0]["at"][s] for s in (item.get("fixed") or {}) if s in known}
+    axis = formula.limit.parameter if formula.limit else sliders(formula)[0].symbol
+    fixed = {
+        name: value
+        for name, value in points[0]["at"].items()
+        if all(p["at"].get(name) == value for p in points) and (len(points) > 1 or name != axis)
+    }
     for p in points:
         p["at"] = {s: v for s, v in p["at"].items() if s not in fixed}
-    made = {"rung": item["rung"], "label": str(item.get("label") or ""), "fixed": fixed, "points": points}
+    made = {"rung": item["rung"], "label": _label(item), "fixed": fixed, "points": points}
     return made | {k: item[k] for k in ("accelerator", "dtype", "source") if item.get(k)}
+
+
+def _label(item: Mapping[str, Any]) -> str:
+    """What the label adds: rung, sizes, format and card are shown by the explorer itself."""
+    card = item.get("accelerator")
+    known = {item["rung"], "timed here", *DTYPES, catalog.accelerator(card).short_name if card else ""}
+    parts = [p for p in str(item.get("label") or "").split(", ") if p not in known and not _SIZE.match(p)]
+    if not parts and item.get("source"):  # "address (details): table"
+        address, _, table = item["source"].rpartition(": ")
+        parts = [p for p in (address.split(" ")[0], table) if p]
+    return ", ".join(parts)
+
+
+def merged(series: Iterable[Series], accelerators: Iterable[str]) -> list[Series]:
+    """Each series once, without what others published on cards that are not in the picture."""
+    cards, kept = set(accelerators), {}
+    for one in series:
+        if one["rung"] == "published" and one.get("accelerator") not in cards:
+            continue
+        sizes = {k: v for k, v in one["fixed"].items() if k != "itemsize"}
+        kept.setdefault(repr((one["rung"], one.get("accelerator"), sizes, one["points"])), one)
+    return list(kept.values())
 
 
 def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,14 +94,14 @@ export function against(id, words, parameters, onchange) {
 
 /** A folded list of checkboxes: which cards' roofs are in the picture. */
 export function compare(id, words, payload, onchange) {
-  const count = h("span", {});
+  const count = h("span", { id: `${id}-count` });
   const boxes = payload.accelerators.map((a) => {
     const input = h("input", { type: "checkbox", id: `${id}-${a.id}`, onchange: tell });
     const note = h("small", { class: "rl-quiet" });
     return { a, input, note, row: h("label", { for: `${id}-${a.id}` }, input, ` ${a.name} `, note) };
   });
   function tell() { onchange(boxes.filter((b) => b.input.checked).map((b) => b.a.id)); }
-  const details = h("details", { class: "rl-compare" }, h("summary", {}, `${words.compare}: `, count),
+  const details = h("details", { class: "rl-compare" }, h("summary", { "aria-labelledby": `${id}-name ${id}-count` }, count),
     h("fieldset", {}, h("legend", { class: "rl-unseen" }, words.compare_legend), ...boxes.map((b) => b.row)));
   details.addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || !details.open) return;
@@ -109,9 +109,11 @@ export function compare(id, words, payload, onchange) {
     details.querySelector("summary").focus();
   });
   details.addEventListener("focusout", (e) => { if (e.relatedTarget && !details.contains(e.relatedTarget)) details.open = false; });
+  const el = h("div", { class: "rl-field" }, h("span", { class: "rl-above", id: `${id}-name` }, words.compare), details);
   return {
-    el: details,
-    show(shown, chosen, dtype) {
+    el,
+    show(shown, chosen, dtype, visible) {
+      el.hidden = !visible;
       let drawn = 0;
       for (const { a, input, note } of boxes) {
         const lacks = !a.peaks[dtype];

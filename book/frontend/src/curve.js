@@ -33,7 +33,7 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
-    x: { type: log ? "log" : "linear", domain: x, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    x: { type: log ? "log" : "linear", domain: x, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
     y: { type: "log", domain: y, label: `↑ ${formula.value_label} (${formula.unit})`, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
     marks: [
       ...(ridge

@@ -23,6 +23,6 @@ export function say(el, text) {
 /** Generated MathML, parsed; the string comes from Python's printer, not from a reader. */
 export function math(text) {
   const host = h("span", { class: "rl-math" });
-  host.innerHTML = `<math>${text}</math>`;
+  host.innerHTML = `<math displaystyle="true">${text}</math>`;
   return host;
 }

@@ -1,8 +1,10 @@
 // Which evidence points belong in the picture, and whether they are of the sliders' own shape.
 
-/** Series of the highlighted card, and those that belong to no card (counts). */
+const ON_A_CARD = ["timed", "recorded", "published"];
+
+/** Series of the highlighted card, and counts, which belong to no card. Another machine's times don't. */
 export function relevant(series, accelerator) {
-  return series.filter((one) => !one.accelerator || one.accelerator === accelerator);
+  return series.filter((one) => (ON_A_CARD.includes(one.rung) ? one.accelerator === accelerator : true));
 }
 
 /** The sizes in which a series (or one point of it) differs from the sliders: [[symbol, theirs, mine]]. */

@@ -112,7 +112,7 @@ function render({ model, el, page = false }) {
     if (!now.roof) return;
     reads.attainable?.show(si(now.attainable, "FLOP/s"), fill(words.of_peak, { percent: percent(now.share) }));
     reads.time?.show(si(now.time, "s"), words.time_note);
-    reads.peak?.show(si(now.roof.peak, "FLOP/s"), now.roof.name);
+    reads.peak?.show(si(now.roof.peak, "FLOP/s"), fill(words.peak_note, { bandwidth: sentence(si(now.roof.bandwidth, "byte/s")) }));
     reads.bound.show({ number: words[now.bound] }, fill(words.ridge_note, { ridge: digits(now.ridge) }));
   }
 
@@ -168,7 +168,7 @@ function render({ model, el, page = false }) {
     const wanted = JSON.stringify([state.view, state.accelerator, state.evidence.length, state.rungs, off]);
     if (wanted === legendKey) return;
     legendKey = wanted;
-    key.replaceChildren(legend({ words, formula, series, rungs: state.rungs, values: now.values, view: state.view, name: now.roof?.name ?? "", useShape: (shape) => change(shape) }));
+    key.replaceChildren(legend({ words, formula, series, rungs: state.rungs, elsewhere: state.evidence.map((one) => one.rung), values: now.values, dtype: state.dtype, view: state.view, name: now.roof?.name ?? "", useShape: (shape) => change(shape) }));
   }
 
   let speaking;
@@ -188,7 +188,7 @@ function render({ model, el, page = false }) {
     part.dtype.show(state.dtype, chosen ?? { id: "none", name: "", peaks: payload.itemsize });
     part.preset.show(state.preset);
     part.against.show(state.against, state.view === "formula");
-    part.compare.show(state.shown, state.accelerator, state.dtype);
+    part.compare.show(state.shown, state.accelerator, state.dtype, state.view === "roofline");
     for (const [p, one] of part.sliders) one.show(values[p.symbol]);
     showReadouts(now);
     showPicture(now, state, series);

@@ -20,7 +20,8 @@ export function exact(value) {
 }
 
 /** Value and unit apart, with the SI prefix that leaves one to three digits before the point. */
-export function si(value, unit) {
+export function si(value, name) {
+  const unit = name.replace("byte/s", "B/s");
   if (!Number.isFinite(value)) return { number: "–", unit };
   const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)) / 3 + 1e-9);
   const index = Math.min(PREFIXES.length - 1, Math.max(0, power + 5));

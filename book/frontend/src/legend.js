@@ -5,42 +5,75 @@ import { differences, speaksOf } from "./evidence.js";
 import { exact, fill } from "./format.js";
 import { swatch } from "./marks.js";
 
-const equation = (pairs, letters) => pairs.map(([name, value]) => `${letters[name] ?? name} = ${exact(value)}`).join(", ");
-
-function entry(rung, faded, title, ...rest) {
-  return h("li", { class: faded ? "rl-faded" : undefined }, swatch(rung, faded), h("span", { class: "rl-entry" }, h("b", {}, title), ...rest));
+/** "K = N = 8,192" or "K = 4,096, N = 14,336". */
+function equation(pairs, letters) {
+  const byValue = new Map();
+  for (const [name, value] of pairs) byValue.set(value, [...(byValue.get(value) ?? []), letters[name] ?? name]);
+  return [...byValue].map(([value, names]) => `${names.join(" = ")} = ${exact(value)}`).join(", ");
 }
 
-/** ctx: {words, formula, series, rungs, values, view, name, useShape(fixed)}. */
-export function legend({ words, formula, series, rungs, values, view, name, useShape }) {
-  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
-  const items = [entry("predicted", false, words.rung_predicted, " ", words.predicted_note)];
+function entry(rung, faded, title, ...rest) {
+  return h("li", { class: faded ? "rl-other" : undefined }, swatch(rung, faded), h("span", { class: "rl-entry" }, h("b", {}, title), " ", ...rest));
+}
+
+const ORDER = ["predicted", "counted", "compiled", "timed", "recorded", "published"];
+const rungOrder = (rung) => ORDER.indexOf(rung);
+
+/** Series of one source and rung share an entry. */
+function bySource(series) {
+  const groups = new Map();
   for (const one of series) {
-    const theirs = equation(Object.entries(one.fixed).filter(([n]) => n !== "itemsize"), letters);
-    const where = [one.label, theirs, one.dtype].filter(Boolean).join(" · ");
-    const other = differences(one.fixed, values);
-    const silent = view === "formula" && !speaksOf(one, formula.value);
-    const title = words[`rung_${one.rung}`];
-    const text = h("span", { title: one.source }, ` ${where}`);
-    if (silent) items.push(entry(one.rung, true, title, text, h("span", { class: "rl-quiet" }, ` ${words.not_in_view}`)));
-    else if (!other.length) items.push(entry(one.rung, false, title, text));
-    else {
-      const shape = Object.fromEntries(other.filter(([n]) => formula.parameters.some((p) => p.symbol === n && !p.source)).map(([n, v]) => [n, v]));
-      const loud = h(
-        "span",
-        { class: "rl-loud" },
-        h("strong", {}, fill(words.other_shape, { theirs: equation(other.map(([n, v]) => [n, v]), letters) })),
-        ` ${fill(words.other_shape_note, { yours: equation(other.map(([n, , v]) => [n, v]), letters) })} `,
-        Object.keys(shape).length ? h("button", { type: "button", class: "rl-link", onclick: () => useShape(shape) }, words.use_shape) : null,
-      );
-      items.push(entry(one.rung, true, title, text, loud));
-    }
+    const key = JSON.stringify([one.rung, one.label, one.dtype, one.source]);
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()];
+}
+
+/** ctx: {words, formula, series, rungs, elsewhere (rungs measured on other machines), values, dtype, view, name, useShape(changes)}. */
+export function legend({ words, formula, series, rungs, elsewhere, values, dtype, view, name, useShape }) {
+  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
+  const movable = new Set(formula.parameters.filter((p) => !p.source).map((p) => p.symbol));
+  const shapeOf = (one) => Object.entries(one.fixed).filter(([n]) => movable.has(n));
+
+  /** Sizes as "K = N = 8,192, fp8": the bytes of an element are called by their number format. */
+  function shapeText(sizes, format) {
+    const text = equation(sizes.filter(([n]) => n !== "itemsize"), letters);
+    return [text, sizes.some(([n]) => n === "itemsize") ? format : ""].filter(Boolean).join(", ");
+  }
+
+  function otherShapes(others) {
+    const mine = new Map(others.flatMap((one) => differences(one.fixed, values)).map(([n, , v]) => [n, v]));
+    const offers = others.flatMap((one, i) => {
+      const sizes = differences(one.fixed, values).map(([n, v]) => [n, v]);
+      const text = shapeText(sizes, one.dtype);
+      const { itemsize, ...shape } = Object.fromEntries(sizes);
+      const use = () => useShape(itemsize ? { ...shape, dtype: one.dtype } : shape);
+      const offer = h("button", { type: "button", class: "rl-link", "aria-label": `${words.use_shape} ${text}`, onclick: use }, text);
+      return [i ? ` ${words.or} ` : "", offer];
+    });
+    const loud = fill(words.other_shape, { yours: shapeText([...mine], dtype) });
+    return h("span", { class: "rl-loud" }, h("strong", {}, loud), ` ${words.use_shape} `, ...offers, ".");
+  }
+
+  const items = new Map([[0, [entry("predicted", false, words.rung_predicted, words.predicted_note)]]]);
+  const add = (rung, item) => items.set(rungOrder(rung), [...(items.get(rungOrder(rung)) ?? []), item]);
+  for (const group of bySource(series)) {
+    const [{ rung, label, source, dtype: format }] = group;
+    const others = group.filter((one) => differences(one.fixed, values).length);
+    const own = group.filter((one) => !others.includes(one));
+    const silent = view === "formula" && !group.some((one) => speaksOf(one, formula.value));
+    const shapes = [...new Set(own.map((one) => equation(shapeOf(one), letters)))].filter(Boolean).join("; ");
+    const about = h("span", { title: source }, [label || words[`note_${rung}`], format, silent ? "" : shapes].filter(Boolean).join(" · "));
+    const title = words[`rung_${rung}`];
+    if (silent) add(rung, entry(rung, true, title, about, h("span", { class: "rl-quiet" }, `: ${words.not_in_view}`)));
+    else add(rung, entry(rung, !own.length, title, about, others.length ? otherShapes(others) : null));
   }
   const seen = new Set(series.map((one) => one.rung));
+  const times = ["timed", "recorded"];
   for (const rung of rungs) {
-    if (seen.has(rung) || (rung === "timed" && seen.has("recorded")) || (rung === "recorded" && seen.has("timed"))) continue;
-    const note = rung === "published" ? fill(words.none_for, { accelerator: name }) : words.not_measured;
-    items.push(entry(rung, false, words[`rung_${rung}`], " ", h("span", { class: "rl-quiet" }, note)));
+    if (seen.has(rung) || (times.includes(rung) && times.some((t) => seen.has(t)))) continue;
+    const note = rung === "published" || elsewhere.includes(rung) ? fill(words.none_for, { accelerator: name }) : words.not_measured;
+    add(rung, entry(rung, true, words[`rung_${rung}`], h("span", { class: "rl-quiet" }, note)));
   }
-  return h("ul", { class: "rl-legend", "aria-label": words.legend }, ...items);
+  return h("ul", { class: "rl-legend", "aria-label": words.legend }, ...[...items].sort(([a], [b]) => a - b).flatMap(([, list]) => list));
 }

@@ -1,7 +1,7 @@
 // The roofline: drawn once per set of cards; only the operating point moves with the sliders.
 import { gridX, gridY, line, plot, rect, ruleX } from "@observablehq/plot";
 import { s, say } from "./dom.js";
-import { digits, fill, si, tick } from "./format.js";
+import { digits, fill, sentence, si, tick } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
 
@@ -17,7 +17,7 @@ export function decades([low, high], most = 9) {
 /** Space around the frame, and its size. */
 export function layout(width) {
   const narrow = width < 480;
-  const margins = { marginLeft: 46, marginRight: 12, marginTop: 24, marginBottom: 36 };
+  const margins = { marginLeft: 46, marginRight: 12, marginTop: 26, marginBottom: 42 };
   return { narrow, width, height: Math.round(narrow ? width * 0.92 : Math.min(430, width * 0.58)), ...margins };
 }
 
@@ -45,14 +45,20 @@ function together(roofs, y) {
   return groups;
 }
 
-/** The group's names: the chosen one strong and with its peak, no more of the rest than fit. */
+/** Names for a narrow picture: the first word alone, where that still tells the cards apart. */
+function shortNames(roofs) {
+  const word = (r) => r.name.split(" ")[0];
+  const alone = (r) => roofs.filter((other) => word(other) === word(r)).length === 1;
+  return roofs.map((r) => (alone(r) ? { ...r, name: word(r) } : r));
+}
+
+/** The group's names: the chosen one strong, no more of the rest than fit. */
 function names(group, chosen, words, narrow) {
   const others = group.filter((r) => r.id !== chosen.id);
   const most = narrow ? 2 : 4;
   const parts = [];
   if (others.length < group.length) {
-    const { number, unit } = si(chosen.peak, "FLOP/s");
-    parts.push(s("tspan", { class: "rl-strong" }, narrow ? chosen.name : `${chosen.name}, ${number} ${unit}`));
+    parts.push(s("tspan", { class: "rl-strong" }, group.find((r) => r.id === chosen.id).name));
   }
   parts.push(...others.slice(0, most).map((r) => s("tspan", {}, r.name)));
   if (others.length > most) parts.push(s("tspan", {}, fill(words.more, { count: others.length - most })));
@@ -75,7 +81,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
-    x: { type: "log", domain: x, label: words.intensity_axis, labelAnchor: "right", labelArrow: "none", ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    x: { type: "log", domain: x, label: words.intensity_axis, labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
     y: { type: "log", domain: y, label: words.rate_axis, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
     marks: [
       rect([0], { x1: x[0], x2: ridge, y1: y[0], y2: y[1], fill: "var(--rl-memory)" }),
@@ -95,19 +101,19 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   function label() {
     const lines = roofs.map((r) => bend(r).map(([a, b]) => [X(a), Y(b)]));
     const place = labelLayer(svg, frame, { lines, points: points.map((p) => [X(p.x), Y(p.y)]) });
-    for (const group of together(roofs, Y)) {
-      const top = Y(group[0].peak) - 7;
+    for (const group of together(shape.narrow ? shortNames(roofs) : roofs, Y)) {
+      const top = Y(group[0].peak) - 5;
       const corner = Math.max(...group.map((r) => X(compiled.ridge(r.peak, r.bandwidth)))) + 8;
-      const places = [frame.x1 - 6, frame.x1 - 60].map((px) => ({ x: px, y: top, anchor: "end" }));
-      const below = { x: frame.x1 - 6, y: Y(group.at(-1).peak) + 15, anchor: "end" };
-      place(names(group, chosen, words, shape.narrow), [...places, { x: corner, y: top }, below], { required: true });
+      const places = [6, 40, 80, 120].map((back) => ({ x: frame.x1 - back, y: top, anchor: "end" }));
+      place(names(group, chosen, words, shape.narrow), [...places, { x: corner, y: top }], { required: true });
     }
     const foot = frame.y1 - 8;
     const at = X(ridge);
     const rows = [foot, foot - 16, foot - 32, foot - 48];
     place(fill(words.ridge, { ridge: digits(ridge) }), rows.map((py) => ({ x: at + 6, y: py })), { kind: "rl-quiet" });
-    place(words.waits, rows.map((py) => ({ x: at - 8, y: py, anchor: "end" })), { kind: "rl-quiet" });
-    place(words.computes, rows.slice(1).map((py) => ({ x: at + 6, y: py })), { kind: "rl-quiet" });
+    const rate = (text, value, unit) => (shape.narrow ? text : `${text}: ${sentence(si(value, unit))}`);
+    place(rate(words.waits, chosen.bandwidth, "byte/s"), rows.map((py) => ({ x: at - 8, y: py, anchor: "end" })), { kind: "rl-quiet" });
+    place(rate(words.computes, chosen.peak, "FLOP/s"), rows.slice(1).map((py) => ({ x: at + 6, y: py })), { kind: "rl-quiet" });
   }
 
   const point = operatingPoint(svg, frame);
@@ -115,7 +121,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
     svg,
     label, // once it is in the document, where text has a width
     move(now, text) {
-      point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text);
+      point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text, now.bound === "compute");
     },
   };
 }
@@ -128,14 +134,15 @@ export function operatingPoint(svg, frame) {
   const text = s("text", { class: "rl-label rl-here" });
   svg.append(s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, ball, text));
   return {
-    move(px, py, words) {
+    move(px, py, words, flat = false) {
       const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
       set(down, { x1: px, x2: px, y1: py, y2: frame.y1 });
       set(across, { x1: frame.x0, x2: px, y1: py, y2: py });
       set(ball, { cx: px, cy: py });
-      // Above and to the left lies nothing but other cards' roofs; at the left edge there's no room.
+      // Above a slope lie only other cards' roofs; above a flat roof their names do.
       const room = px - frame.x0 > 90;
-      set(text, { x: px + (room ? -11 : 12), y: py + (room ? -9 : 19), "text-anchor": room ? "end" : "start" });
+      const up = room && !flat;
+      set(text, { x: px + (room ? -11 : 12), y: py + (up ? -9 : 21), "text-anchor": room ? "end" : "start" });
       say(text, words);
     },
   };
