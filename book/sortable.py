@@ -57,7 +57,6 @@ border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-backgr
 .rl-sortable thead th{vertical-align:bottom;font-weight:600}
 .rl-sortable thead small{display:block;font-weight:400;font-size:.9em;color:var(--rl-dim,inherit)}
 .rl-sortable .n{text-align:right;font-variant-numeric:tabular-nums}
-.rl-sortable .refs{white-space:normal;min-width:7.5em}
 .rl-sortable tbody th{font-weight:600;position:sticky;left:0;z-index:1}
 .rl-sortable thead th:first-child{position:sticky;left:0;z-index:2}
 .rl-sortable button{all:unset;cursor:pointer;display:inline-block;min-height:1.6em}

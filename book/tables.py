@@ -55,7 +55,7 @@ def accelerators() -> Html:
         Heading("ridge", "FLOP/byte", title="bf16 peak over bandwidth; fp16 where the card has no bf16"),
         Heading("headline says", numeric=False, title="the 16-bit rate in the vendor's headline, TFLOP/s"),
         Heading("confidence", numeric=False),
-        Heading("sources", title="how many, and which"),
+        Heading("sources", numeric=False, title="sorts by how many there are"),
     )
 
     def row(card: Accelerator) -> tuple[Cell, ...]:
@@ -73,19 +73,24 @@ def accelerators() -> Html:
             _marked(Cell(f"{card.ridge(dtype):.1f}", card.ridge(dtype)), note),
             _headline(card),
             Cell(card.confidence, str(order)),
-            Cell(
-                f'<div class="refs">{" ".join(_reference(s, numbers) for s in card.sources)}</div>',
-                len(card.sources),
-            ),
+            Cell(_references(card, numbers), len(card.sources)),
         )
 
     return sortable(headings, map(row, catalog.accelerators()), "Accelerators: dense peaks and their ridges")
 
 
+_FOLDS = (
+    ".rl-folds{color:var(--rl-text,inherit)}"
+    ".rl-folds details{border-bottom:1px solid var(--rl-line,#8886);padding:.35em 0}"
+    ".rl-folds summary{cursor:pointer}.rl-folds ul{margin:.4em 0 .4em 1.2em}"
+)
+
+
 def accelerator_notes() -> Html:
     """One fold a card: full name, what its numbers rest on, where sources disagree."""
     numbers = _numbered(a.sources for a in catalog.accelerators())
-    return Html("".join(_note(card, numbers) for card in catalog.accelerators()), alt="notes on each card")
+    folds = "".join(_note(card, numbers) for card in catalog.accelerators())
+    return Html(f'<div class="rl-folds"><style>{_FOLDS}</style>{folds}</div>', alt="notes on each card")
 
 
 def _note(card: Accelerator, numbers: dict[str, int]) -> str:
@@ -109,10 +114,9 @@ def _note(card: Accelerator, numbers: dict[str, int]) -> str:
         "notes": card.notes,
     }
     items = "".join(f"<li>{html.escape(k)}: {html.escape(v)}</li>" for k, v in facts.items() if v)
-    references = " ".join(_reference(s, numbers) for s in card.sources)
     return (
-        f'<details class="sd-dropdown"><summary>{html.escape(card.name)}</summary>'
-        f'<ul id="{_anchor(card)}">{items}<li>sources: {references}</li></ul></details>'
+        f"<details><summary>{html.escape(card.name)}</summary>"
+        f'<ul id="{_anchor(card)}">{items}<li>sources: {_references(card, numbers)}</li></ul></details>'
     )
 
 
@@ -120,7 +124,7 @@ def accelerator_sources() -> Html:
     """The numbered list that the tables' references point to."""
     numbers = _numbered(a.sources for a in catalog.accelerators())
     text = {s.key: s.text for a in catalog.accelerators() for s in a.sources}
-    items = "".join(f'<li id="source-{key}">{linked(text[key])}</li>' for key in numbers)
+    items = "".join(f'<li id="source-{key}"><em>{key}</em>: {linked(text[key])}</li>' for key in numbers)
     return Html(f"<ol>{items}</ol>", alt=f"{len(numbers)} sources")
 
 
@@ -134,10 +138,12 @@ def _numbered(groups: Iterable[Iterable[Source]]) -> dict[str, int]:
     return {key: number for number, key in enumerate(keys, start=1)}
 
 
-def _reference(source: Source, numbers: dict[str, int]) -> str:
-    number = numbers[source.key]
-    words = html.escape(source.text, quote=True)
-    return f'<a href="#source-{source.key}" title="{words}">[{number}]</a>'
+def _references(card: Accelerator, numbers: dict[str, int]) -> str:
+    """The card's sources as numbered links, each with its text as a tooltip."""
+    return " ".join(
+        f'<a href="#source-{s.key}" title="{html.escape(s.text, quote=True)}">[{numbers[s.key]}]</a>'
+        for s in sorted(card.sources, key=lambda s: numbers[s.key])
+    )
 
 
 _GITHUB = re.compile(r"github\.com/([\w.-]+/[\w.-]+)@([0-9a-f]{7,40})\Z")
