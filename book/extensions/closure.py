@@ -72,7 +72,9 @@ def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
                 parents = parents[: len(parents) - node.level + 1]
                 base = ".".join([*parents, *filter(None, [base])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE_NAME.match(node.value):
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE_NAME.match(node.value)
+        ):
             yield node.value
 
 

@@ -1,6 +1,6 @@
 """Finds a Chromium for the tests of the site, or installs one.
 
-    python book/site/browser.py --install
+python book/site/browser.py --install
 """
 
 from __future__ import annotations

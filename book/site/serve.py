@@ -1,6 +1,6 @@
 """Serves a built site on loopback, with gzip, as a web server would.
 
-    python book/site/serve.py            # _build/html, on port 8000 or the next free one
+python book/site/serve.py            # _build/html, on port 8000 or the next free one
 """
 
 from __future__ import annotations

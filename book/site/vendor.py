@@ -104,11 +104,12 @@ def subset_icons(target: Path) -> None:
     options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False)
     font = subset.load_font(str(vendor / "webfonts" / "fa-solid-900.ttf"), options)
     subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=[int(points[name], 16) for name in ICONS])
+    subsetter.populate(unicodes=[int(points[name], 16) for name in ICONS] + _private_use(theme / "styles"))
     subsetter.subset(font)
     subset.save_font(font, str(folder / "icons.woff"), options)
     shutil.copy(vendor / "LICENSE.txt", folder / "LICENSE.txt")
     rules = [
+        ':root{--fa-font-solid:normal 900 1em/1 "Book Icons"}',
         '@font-face{font-family:"Book Icons";font-weight:900;font-display:block;'
         'src:url(icons.woff) format("woff")}',
         '.fa-solid,.fas,.fa{font:normal 900 1em/1 "Book Icons";display:inline-block;'
@@ -117,6 +118,12 @@ def subset_icons(target: Path) -> None:
         *(f'.fa-{name}:before{{content:"\\{points[name]}"}}' for name in ICONS),
     ]
     (folder / "icons.css").write_text("\n".join(rules) + "\n")
+
+
+def _private_use(styles: Path) -> list[int]:
+    """The icons that the theme's own stylesheets write as characters, beside an admonition's title say."""
+    text = "".join(path.read_text(encoding="utf-8") for path in styles.glob("*.css"))
+    return sorted({ord(character) for character in text if 0xE000 <= ord(character) <= 0xF8FF})
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -59,9 +59,12 @@ def test_axe_finds_no_violation(new_context, server, name, scheme):
     page = opened(context.new_page(), f"{server}/{name}")
     assert page.locator("html").get_attribute("data-theme") == scheme
     page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
-    violations = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
+    violations = page.evaluate(
+        "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
+    )
     told = [
-        f"{v['id']} ({v['impact']}): {v['help']}\n    " + "\n    ".join(n["html"][:160] for n in v["nodes"][:4])
+        f"{v['id']} ({v['impact']}): {v['help']}\n    "
+        + "\n    ".join(n["html"][:160] for n in v["nodes"][:4])
         for v in violations
     ]
     assert not violations, f"{name}, {scheme}:\n" + "\n".join(told)

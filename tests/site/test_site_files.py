@@ -27,7 +27,9 @@ def test_every_page_has_a_title_and_a_description(site, name):
     assert "The Inference Roofline" in soup.title.text
     if name != "search.html":
         description = soup.find("meta", attrs={"name": "description"})
-        assert description is not None and len(description["content"]) > 40, f"{name} describes itself nowhere"
+        assert description is not None and len(description["content"]) > 40, (
+            f"{name} describes itself nowhere"
+        )
 
 
 @EVERY_PAGE
