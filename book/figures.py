@@ -150,7 +150,8 @@ def _label_regions(
 ) -> None:
     """What the tints mean, in the corners, if there is room."""
     for word, x, sign, ha in (("memory", xlim[0], 1, "left"), ("compute", xlim[1], -1, "right")):
-        corners = [Place(x, ylim[1], 6 * sign, -4, ha, "top"), Place(x, ylim[0], 6 * sign, 5, ha, "bottom")]
+        rows = ((ylim[1], -4, "top"), (ylim[0], 5, "bottom"), (ylim[0], 20, "bottom"))
+        corners = [Place(x, y, 6 * sign, dy, ha, va) for y, dy, va in rows]
         labels.place(WORDS[word], corners, colour=colour("dim"), fontsize=9.5, limit=0)
 
 
