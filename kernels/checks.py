@@ -41,15 +41,15 @@ def tensors(kernel: str, **named: torch.Tensor) -> None:
             )
         if not x.is_floating_point() or devices.dtype_name(x.dtype) not in devices.TORCH_DTYPES:
             raise TypeError(
-                f"{name}.dtype = {devices.dtype_name(x.dtype)}: {kernel} runs in {_or(devices.TORCH_DTYPES)}; "
-                f"use {name}.to(torch.float16)."
+                f"{name}.dtype = {devices.dtype_name(x.dtype)}: {kernel} runs in "
+                f"{_or(devices.TORCH_DTYPES)}; use {name}.to(torch.float16)."
             )
     first, x = next(iter(named.items()))
     for name, other in named.items():
         if other.dtype != x.dtype:
             raise TypeError(
-                f"{name}.dtype = {devices.dtype_name(other.dtype)}, {first}.dtype = {devices.dtype_name(x.dtype)}: "
-                f"both must be the same; use {name}.to({first}.dtype)."
+                f"{name}.dtype = {devices.dtype_name(other.dtype)}, {first}.dtype = "
+                f"{devices.dtype_name(x.dtype)}: both must be the same; use {name}.to({first}.dtype)."
             )
         if other.device != x.device:
             raise ValueError(
@@ -69,19 +69,37 @@ def rank(kernel: str, name: str, x: torch.Tensor, shape: str) -> None:
         )
 
 
+def vectors(kernel: str, **named: torch.Tensor) -> None:
+    """Refuse anything but vectors of one length whose elements lie side by side."""
+    tensors(kernel, **named)
+    first, x = next(iter(named.items()))
+    for name, other in named.items():
+        rank(kernel, name, other, "[n]")
+        if other.shape != x.shape:
+            raise ValueError(
+                f"{name}.shape = {tuple(other.shape)}, {first}.shape = {tuple(x.shape)}: {kernel} needs one "
+                "length; cut the longer one."
+            )
+        if other.stride(0) != 1:
+            raise ValueError(
+                f"{name}.stride() = {other.stride()}: {kernel} streams elements that lie side by side; use "
+                f"{name}.contiguous()."
+            )
+
+
 def _device(kernel: str, name: str, x: torch.Tensor) -> None:
     why_not = devices.why_not()
     if why_not:
         raise devices.NoTriton(why_not)
     if x.device.type != devices.device():
         raise ValueError(
-            f"{name}.device = {x.device}: {kernel} runs on {devices.device()!r} here (Triton is {devices.MODE}); "
-            f"use {name}.to({devices.device()!r})."
+            f"{name}.device = {x.device}: {kernel} runs on {devices.device()!r} here (Triton is "
+            f"{devices.MODE}); use {name}.to({devices.device()!r})."
         )
     if devices.MODE == "interpreted" and x.dtype == torch.bfloat16:
         raise TypeError(
-            f"{name}.dtype = bf16: Triton's interpreter multiplies bf16 wrongly; use {name}.half(): fp16 moves "
-            "the same bytes (kernels.default_dtype() gives what fits the device)."
+            f"{name}.dtype = bf16: Triton's interpreter multiplies bf16 wrongly; use {name}.half(): fp16 "
+            "moves the same bytes (kernels.default_dtype() gives what fits the device)."
         )
     if devices.MODE == "compiled":
         dtype(devices.dtype_name(x.dtype), devices.this_chip(x.device.index)[0])

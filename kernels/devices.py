@@ -66,13 +66,13 @@ def why_not() -> str:
     """Why kernels cannot be launched in this process: a sentence, or "" if they can."""
     if MODE == "missing":
         return (
-            f"triton = not installed: there are no Triton wheels for this platform ({sys.platform}) or they were "
-            "not installed; on Linux run `pip install triton`, elsewhere use Colab or a Linux container."
+            f"triton = not installed: this platform ({sys.platform}) has no Triton wheels, or they were left "
+            "out; on Linux run `pip install triton`, elsewhere use Colab or a Linux container."
         )
     if MODE == "compiled" and not _sees_gpu():
         return (
-            "TRITON_INTERPRET = unset when Triton was imported, and this machine has no GPU: restart Python and "
-            "import `kernels` before anything that imports triton, or set TRITON_INTERPRET=1 first."
+            "TRITON_INTERPRET = unset or 0 when Triton was imported, and this machine has no GPU: restart "
+            "Python and import `kernels` before anything that imports triton, or set TRITON_INTERPRET=1."
         )
     return ""
 
@@ -95,7 +95,7 @@ def default_dtype() -> str:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """ "fp16" for torch.float16; dtypes that no kernel here takes keep torch's own name."""
+    """The short name, as in fp16 for torch.float16; a dtype that no kernel takes keeps torch's name."""
     return {v: k for k, v in TORCH_DTYPES.items()}.get(dtype, str(dtype).removeprefix("torch."))
 
 

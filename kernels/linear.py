@@ -20,7 +20,7 @@ from kernels.tiles import Plan
 def linear_kernel(
     x_ptr, w_ptr, y_ptr, partials_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
     SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr, EVEN_K: tl.constexpr,
+    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     split = program % SPLITS
@@ -28,7 +28,7 @@ def linear_kernel(
     k_blocks = ((K + BLOCK_K - 1) // BLOCK_K + SPLITS - 1) // SPLITS
     acc = tile_product(
         x_ptr, w_ptr, rm, rn, split * k_blocks * BLOCK_K, k_blocks, M, N, K,
-        stride_xm, stride_xk, stride_wk, stride_wn, BLOCK_M, BLOCK_N, BLOCK_K, EVEN_K,
+        stride_xm, stride_xk, stride_wk, stride_wn, BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
     )  # fmt: skip
     in_y = (rm[:, None] < M) & (rn[None, :] < N)
     if SPLITS == 1:
@@ -74,7 +74,7 @@ def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> 
     if plan.splits > 1:
         partials = torch.empty(plan.splits, m, n, dtype=torch.float32, device=y.device)
     args = (x, w, y, partials, m, n, k, *x.stride(), *w.stride())
-    options = {"SPLITS": plan.splits, **plan.options(k)}
+    options = {"SPLITS": plan.splits, **plan.options(m, k, n)}
     main = Launch(linear_kernel, (plan.programs(m, n),), args, options, "linear")
     if plan.splits == 1:
         return [main]

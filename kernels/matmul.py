@@ -16,7 +16,7 @@ from kernels.tiles import Plan
 
 @triton.jit
 def tile_position(
-    tile, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr
+    tile, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
     """Rows [BLOCK_M] and columns [BLOCK_N] of tile number `tile`, as 64-bit indices.
 
@@ -35,7 +35,8 @@ def tile_position(
 @triton.jit
 def tile_product(
     x_ptr, w_ptr, rm, rn, first, k_blocks, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EVEN_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     """x[rm, first:] @ w[first:, rn] over k_blocks pieces of BLOCK_K: fp32 [BLOCK_M, BLOCK_N]."""
     rk = first + tl.arange(0, BLOCK_K).to(tl.int64)  # [BLOCK_K]
@@ -47,14 +48,10 @@ def tile_product(
     in_n = rn[None, :] < N  # [1, BLOCK_N]
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for _ in range(k_blocks):
-        if EVEN_K:
-            x = tl.load(x_ptrs, mask=in_m, other=0.0)
-            w = tl.load(w_ptrs, mask=in_n, other=0.0)
-        else:
-            in_k = rk < K  # [BLOCK_K]
-            x = tl.load(x_ptrs, mask=in_m & in_k[None, :], other=0.0)
-            w = tl.load(w_ptrs, mask=in_k[:, None] & in_n, other=0.0)
-            rk += BLOCK_K
+        # Where no tile reaches over an edge there is nothing to mask, known when compiling.
+        x = tl.load(x_ptrs) if WHOLE_X else tl.load(x_ptrs, mask=in_m & (rk < K)[None, :], other=0.0)
+        w = tl.load(w_ptrs) if WHOLE_W else tl.load(w_ptrs, mask=(rk < K)[:, None] & in_n, other=0.0)
+        rk += BLOCK_K
         # "ieee": an fp32 product stays fp32. The default would round fp32 operands to tf32.
         acc = tl.dot(x, w, acc, input_precision="ieee")
         x_ptrs += x_step
@@ -65,13 +62,14 @@ def tile_product(
 @triton.jit
 def matmul_kernel(
     x_ptr, w_ptr, y_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, EVEN_K: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     rm, rn = tile_position(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)  # [BLOCK_M], [BLOCK_N]
     k_blocks = (K + BLOCK_K - 1) // BLOCK_K
     acc = tile_product(
         x_ptr, w_ptr, rm, rn, 0, k_blocks, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
-        BLOCK_M, BLOCK_N, BLOCK_K, EVEN_K,
+        BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
     )  # fmt: skip
     y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
     tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=(rm[:, None] < M) & (rn[None, :] < N))
@@ -95,8 +93,8 @@ def shapes(kernel: str, x: torch.Tensor, w: torch.Tensor) -> tuple[int, int, int
     checks.tensors(kernel, x=x, w=w)
     if x.shape[1] != w.shape[0]:
         raise ValueError(
-            f"w.shape = {tuple(w.shape)}: its first size must be K = {x.shape[1]}, the last of x; for a weight "
-            "that is stored as [N, K] pass w.T."
+            f"w.shape = {tuple(w.shape)}: its first size must be K = {x.shape[1]}, the last of x; for a "
+            "weight that is stored as [N, K] pass w.T."
         )
     return x.shape[0], x.shape[1], w.shape[1]
 
@@ -104,7 +102,7 @@ def shapes(kernel: str, x: torch.Tensor, w: torch.Tensor) -> tuple[int, int, int
 def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
     (m, k), n = x.shape, w.shape[1]
     args = (x, w, y, m, n, k, *x.stride(), *w.stride())
-    return [Launch(matmul_kernel, (plan.tiles(m, n),), args, plan.options(k), "matmul")]
+    return [Launch(matmul_kernel, (plan.tiles(m, n),), args, plan.options(m, k, n), "matmul")]
 
 
 # ------------------------------------------------------------------------------- the experiment

@@ -46,14 +46,16 @@ class Plan:
         """Pieces of K that each program loops over."""
         return _ceil_div(_ceil_div(k, self.block_k), self.splits)
 
-    def options(self, k: int) -> dict[str, int | bool]:
-        """The compile-time arguments of the main kernel; with EVEN_K no load needs a mask on K."""
+    def options(self, m: int, k: int, n: int) -> dict[str, int | bool]:
+        """The main kernel's compile-time arguments. WHOLE_X, WHOLE_W: no tile reaches over an edge."""
+        whole_k = k % (self.block_k * self.splits) == 0
         return {
             "BLOCK_M": self.block_m,
             "BLOCK_N": self.block_n,
             "BLOCK_K": self.block_k,
             "GROUP_M": self.group_m,
-            "EVEN_K": k % (self.block_k * self.splits) == 0,
+            "WHOLE_X": whole_k and m % self.block_m == 0,
+            "WHOLE_W": whole_k and n % self.block_n == 0,
             "num_warps": self.num_warps,
             "num_stages": self.num_stages,
         }
@@ -73,7 +75,7 @@ _LARGE_SHARED = (
 )
 _MEDIUM_SHARED = (Plan(128, 128, 64, 8, 3), *_LARGE_SHARED[2:])
 _SMALL_SHARED = (  # at most 99 KiB a block, and two blocks should fit in 100
-    Plan(128, 128, 32, 8, 3),
+    Plan(128, 128, 64, 8, 3),
     Plan(64, 128, 32, 4, 3),
     Plan(64, 64, 64, 4, 3),
     Plan(32, 128, 64, 4, 3),
