@@ -17,10 +17,10 @@ def in_file(shown: Source) -> str:
 def test_a_function_is_shown_as_its_file_has_it():
     shown = source(cost, "linear")
     assert shown == source(cost.linear)
-    assert shown.path == "book/cost.py"
+    assert shown.path == "book/cost/matrix.py"
     assert shown.code.startswith("def linear(")
     assert shown.code == in_file(shown)
-    assert shown.caption.startswith(f"book/cost.py, lines {shown.first} to ")
+    assert shown.caption.startswith(f"book/cost/matrix.py, lines {shown.first} to ")
 
 
 def test_a_class_keeps_its_decorator_and_a_module_is_whole():

@@ -1,0 +1,79 @@
+"""What a cost is: FLOPs, and bytes named by tensor. The modules beside this one hold the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+Number = Any  # int, float, numpy.ndarray or sympy.Expr: anything that adds and multiplies
+
+FP32_BYTES = 4  # partial sums are kept in fp32 whatever the operands are
+
+
+@dataclass(frozen=True)
+class Cost:
+    """FLOPs and bytes of one operation, the bytes named by the tensor they belong to.
+
+    flops: floating-point operations; a multiply and an add are two.
+    reads, writes: bytes read from and written to memory, by tensor name.
+    workspace: names of the tensors that only this implementation needs (split-K partial sums).
+    workspace_flops: FLOPs spent on them. They are reported beside `flops`, never inside it.
+    """
+
+    flops: Number
+    reads: Mapping[str, Number] = field(default_factory=dict)
+    writes: Mapping[str, Number] = field(default_factory=dict)
+    workspace: frozenset[str] = frozenset()
+    workspace_flops: Number = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reads", MappingProxyType(dict(self.reads)))
+        object.__setattr__(self, "writes", MappingProxyType(dict(self.writes)))
+
+    @property
+    def bytes(self) -> Number:
+        """All bytes moved, workspace included."""
+        return sum(self.reads.values()) + sum(self.writes.values())
+
+    @property
+    def workspace_bytes(self) -> Number:
+        """Bytes that a different implementation would not have moved."""
+        return sum(
+            terms[name] for terms in (self.reads, self.writes) for name in terms if name in self.workspace
+        )
+
+    @property
+    def intensity(self) -> Number:
+        """Arithmetic intensity: FLOP per byte."""
+        return self.flops / self.bytes
+
+    def __add__(self, other: Cost) -> Cost:
+        """The cost of doing both, tensor by tensor; terms of the same name add up."""
+        return Cost(
+            self.flops + other.flops,
+            _merge(self.reads, other.reads),
+            _merge(self.writes, other.writes),
+            self.workspace | other.workspace,
+            self.workspace_flops + other.workspace_flops,
+        )
+
+
+def _merge(a: Mapping[str, Number], b: Mapping[str, Number]) -> dict[str, Number]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in [*a, *(n for n in b if n not in a)]}
+
+
+def positive(**sizes: Number) -> None:
+    """Refuse sizes below one. Symbols have no value yet, and pass."""
+    for name, value in sizes.items():
+        if getattr(value, "free_symbols", None):
+            continue
+        smallest = value.min() if hasattr(value, "min") and hasattr(value, "shape") else value
+        if not smallest > 0:
+            raise ValueError(f"{name} = {smallest}: a size must be at least 1; give {name} a positive value.")
+
+
+def ceil_div(a: Number, b: Number) -> Number:
+    """The least whole number that is at least a / b, for ints and integer arrays."""
+    return -(-a // b)

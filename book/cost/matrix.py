@@ -1,0 +1,51 @@
+"""The linear layer (chapter 02): the formula, and what a tiled kernel issues for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from book.cost.base import FP32_BYTES, Cost, Number, ceil_div, positive
+
+
+def linear(m: Number, k: Number, n: Number, itemsize: Number = 2) -> Cost:
+    """y[m, n] = x[m, k] @ w[k, n]: a multiply and an add for each of m * k * n pairs.
+
+    m: rows (tokens in the step); k: inputs; n: outputs; itemsize: bytes per element.
+    At two bytes: intensity = m / (1 + m/k + m/n).
+    """
+    positive(m=m, k=k, n=n, itemsize=itemsize)
+    return Cost(2 * m * k * n, {"x": m * k * itemsize, "w": k * n * itemsize}, {"y": m * n * itemsize})
+
+
+def linear_tiles(
+    m: int,
+    k: int,
+    n: int,
+    *,
+    block_m: int,
+    block_n: int,
+    block_k: int,
+    splits: int = 1,
+    reduce_block: int = 1,
+    itemsize: int = 2,
+) -> Cost:
+    """What a tiled, split-K matrix product issues for the problem `linear(m, k, n)`.
+
+    FLOPs are those of whole tiles: edges are padded to `block_m`, `block_n`, `block_k`. With
+    splits > 1 each of `splits` programs takes an equal run of k-blocks and writes an fp32 partial
+    sum of the whole output, which a second kernel reads back and adds in blocks of `reduce_block`
+    elements: the price of occupancy.
+    """
+    useful = linear(m, k, n, itemsize)
+    k_blocks = ceil_div(ceil_div(k, block_k), splits) * splits
+    flops = 2 * (ceil_div(m, block_m) * block_m) * (ceil_div(n, block_n) * block_n) * k_blocks * block_k
+    if splits == 1:
+        return replace(useful, flops=flops)
+    partials = splits * m * n * FP32_BYTES
+    return Cost(
+        flops,
+        {**useful.reads, "partials": partials},
+        {**useful.writes, "partials": partials},
+        frozenset({"partials"}),
+        workspace_flops=splits * ceil_div(m * n, reduce_block) * reduce_block,
+    )
