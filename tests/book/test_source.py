@@ -51,8 +51,8 @@ def test_text_is_the_code_itself():
 
 
 def test_bad_input_is_refused_with_a_sentence():
-    with pytest.raises(AttributeError, match=r"book.cost has no 'lineer'; it has .*linear"):
-        source(cost, "lineer")
+    with pytest.raises(AttributeError, match=r"book.cost.matrix has no 'lineer'; it has .*linear"):
+        source(cost.matrix, "lineer")
     with pytest.raises(TypeError, match=r"source: 3 \(int\) has none; give a function"):
         source(3)
     with pytest.raises(FileNotFoundError, match="not part of this book"):
