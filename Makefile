@@ -5,6 +5,9 @@
 PORT ?= 8000
 VENV := .venv/bin
 PY := $(VENV)/python
+# Outputs go, but for cells tagged keep_output; so does what JupyterLab says about the machine.
+LANGUAGE_INFO := $(foreach key,codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version,metadata.language_info.$(key))
+STRIP := $(VENV)/nbstripout --keep-id --extra-keys "$(LANGUAGE_INFO)"
 # One environment for each version of requirements.txt: the stamp carries its checksum.
 STAMP := .venv/installed-$(shell cat requirements.txt book/site/venv.sh | cksum | tr ' ' '-')
 
@@ -12,7 +15,7 @@ STAMP := .venv/installed-$(shell cat requirements.txt book/site/venv.sh | cksum 
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help book site test lab format clean test-triton-matrix benchmark
+.PHONY: help book site test lab format outputs clean test-triton-matrix benchmark
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +24,7 @@ help:
 	@echo "make test     run every test"
 	@echo "make lab      open the notebooks in JupyterLab"
 	@echo "make format   format and lint the code, strip outputs from notebooks"
+	@echo "make outputs  run the notebooks and store the outputs that the tests compare"
 	@echo "make benchmark             time the pages in a browser"
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
 	@echo "make clean    remove what was built (the environment stays)"
@@ -53,7 +57,11 @@ benchmark: site
 format: $(STAMP)
 	@$(VENV)/ruff format .
 	@$(VENV)/ruff check --fix .
-	@$(VENV)/nbstripout --extra-keys "metadata.language_info.version" $$(git ls-files '*.ipynb')
+	@$(STRIP) chapters/*.ipynb
+
+outputs: $(STAMP)
+	@$(VENV)/jupyter nbconvert --to notebook --execute --inplace chapters/*.ipynb
+	@$(STRIP) chapters/*.ipynb
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache

@@ -1,0 +1,131 @@
+"""What STYLE.md asks of a chapter, as a function from a notebook to a list of complaints."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+
+from book import catalog
+
+HEADINGS = (
+    "A surprising number",
+    "Derivation",
+    "Explorer",
+    "Worked numbers",
+    "The kernel",
+    "Where it bends",
+    "Folklore",
+    "Exercises",
+    "Summary",
+)
+CARD = (":class: chapter-card", "**You will be able to**", "**Read first**")
+LONGEST_CELL = 15
+EXACT = {"keep_output", "nbval-check-output"}
+SKIPPED = {
+    "skip-execution",
+    "nbval-skip",
+    "nbval-raises-exception",
+    "raises-exception",
+    "nbval-ignore-output",
+}
+
+
+def complaints(notebook: NotebookNode, checks: int = 4) -> list[str]:
+    """Everything in which `notebook` is not a chapter. checks: how many self-checks it needs at least."""
+    return [*_card(notebook), *_headings(notebook), *_code(notebook), *_parts(notebook, checks)]
+
+
+def code(notebook: NotebookNode) -> list[NotebookNode]:
+    """The code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def prose(notebook: NotebookNode) -> str:
+    """All Markdown, without what stands in code fences."""
+    text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return re.sub(r"^```python.*?^```", "", text, flags=re.S | re.M)
+
+
+def _card(notebook: NotebookNode) -> Iterator[str]:
+    first = notebook.cells[0].source if notebook.cells else ""
+    if not re.match(r"# \S", first):
+        yield "the first cell does not begin with the title, '# ...'"
+    if not re.search(r"^:::\{admonition\} .+\?$", first, re.M):
+        yield "the chapter card asks no question"
+    for part in CARD:
+        if part not in first:
+            yield f"the chapter card lacks {part!r}"
+    if not re.search(r"\*\*Time\*\* \d+ minutes", first):
+        yield "the chapter card does not say '**Time** NN minutes'"
+
+
+def _headings(notebook: NotebookNode) -> Iterator[str]:
+    found = re.findall(r"^## (.+)$", prose(notebook), re.M)
+    if tuple(heading.split(":")[0] for heading in found) != HEADINGS:
+        yield f"its level-two headings are {found}; STYLE.md wants {list(HEADINGS)}"
+    if len(re.findall(r"^# ", prose(notebook), re.M)) != 1:
+        yield "it has more than one title"
+
+
+def _code(notebook: NotebookNode) -> Iterator[str]:
+    constants = catalog_constants()
+    for cell in code(notebook):
+        name, tags = repr(cell.source.split("\n")[0]), set(cell.metadata.get("tags", []))
+        lines = len(cell.source.splitlines())
+        if lines > LONGEST_CELL and "numeric(" not in cell.source:
+            yield f"cell {name} has {lines} lines; {LONGEST_CELL} at most"
+        if tags & EXACT and not tags >= EXACT:
+            yield f"cell {name} needs both tags {sorted(EXACT)} or none"
+        if tags & EXACT and not cell.outputs:
+            yield f"cell {name} is tagged keep_output but has no stored output"
+        if not tags & EXACT and (cell.outputs or cell.execution_count):
+            yield f"cell {name} has a stored output; run `make format`"
+        if skipped := tags & SKIPPED:
+            yield f"cell {name} is not run or not compared: {sorted(skipped)}"
+        if "@triton.jit" in cell.source:
+            yield f"cell {name} pastes a kernel; show it with book.source.source(...)"
+        for value in _numbers(cell.source):
+            if value in constants:
+                yield f"cell {name} types {value:g}, which is {constants[value]} of the catalog"
+
+
+def _parts(notebook: NotebookNode, checks: int) -> Iterator[str]:
+    source = "\n".join(cell.source for cell in code(notebook))
+    for call, part in (("explore(", "Explorer"), ("source(", "The kernel"), ("confirm(", "The kernel")):
+        if call not in source:
+            yield f"no cell calls {call}...), which belongs under '## {part}'"
+    if "boxed(" not in source:
+        yield "the derivation does not end in boxed(...)"
+    if not re.search(r"^assert .*==", source, re.M):
+        yield "the derivation asserts nothing: it must equal book.cost's formula"
+    if (n := source.count("numeric(")) < checks:
+        yield f"it has {n} self-checks; at least {checks}"
+    names = re.findall(r"numeric\(\s*\"([^\"]+)\"", source)
+    if len(set(names)) != len(names):
+        yield f"two self-checks share a name: {sorted(names)}"
+    labels = set(re.findall(r"\{exercise\}.*\n:label: (\S+)", prose(notebook)))
+    solved = set(re.findall(r"\{solution\} (\S+)\n:class: dropdown", prose(notebook)))
+    if labels != solved:
+        yield f"exercises without a dropdown solution, or the reverse: {sorted(labels ^ solved)}"
+
+
+def catalog_constants() -> dict[float, str]:
+    """Peaks, bandwidths and parameter counts as they would be typed, with what they are."""
+    known: dict[float, str] = {}
+    for card in catalog.accelerators():
+        known[card.bandwidth] = f"the bandwidth of {card.id}"
+        known |= {peak: f"a peak of {card.id}" for peak in card.peaks.values()}
+    known |= {float(model.parameters): f"the size of {model.name}" for model in catalog.models()}
+    return known
+
+
+def _numbers(source: str) -> set[float]:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return set()
+    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool) and v >= 1e9}

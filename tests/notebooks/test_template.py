@@ -1,0 +1,106 @@
+"""Every chapter has the ten parts in order, short cells, no stored output, and nothing typed twice."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from tests.notebooks.lint import code, complaints
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+TEMPLATE = ROOT / "chapters" / "_template.ipynb"
+NOTEBOOKS = [*CHAPTERS, TEMPLATE]
+
+
+def name(path: Path) -> str:
+    return path.stem
+
+
+@pytest.fixture(scope="module")
+def chapter() -> nbformat.NotebookNode:
+    return nbformat.read(CHAPTERS[0], as_version=4)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name)
+def test_a_chapter_follows_the_style(path):
+    found = complaints(nbformat.read(path, as_version=4))
+    assert not found, "\n".join([path.name, *found])
+
+
+def test_the_template_follows_the_style():
+    assert complaints(nbformat.read(TEMPLATE, as_version=4), checks=1) == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=name)
+def test_a_chapter_is_well_named_and_in_the_table_of_contents(path):
+    assert re.fullmatch(r"\d\d-[a-z0-9]+(-[a-z0-9]+)*", path.stem)
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    assert f"chapters/{path.stem}" in [c["file"] for part in toc["parts"] for c in part["chapters"]]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name)
+def test_outputs_are_stripped(path):
+    stripped = subprocess.run(
+        [sys.executable, "-m", "nbstripout", "--keep-id", "--verify", path], capture_output=True, text=True
+    )
+    assert stripped.returncode == 0, f"{stripped.stdout}{stripped.stderr}Run `make format`."
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=name)
+def test_a_notebook_carries_no_trace_of_the_machine_that_saved_it(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec["name"] == "python3"
+    assert set(notebook.metadata) <= {"kernelspec", "language_info", "myst"}
+    assert set(notebook.metadata.get("language_info", {})) <= {"name"}
+
+
+# ------------------------------------------------------------------ each rule of the lint can fail
+
+
+def first_code(notebook):
+    return code(notebook)[0]
+
+
+def cell_with(notebook, text):
+    return next(cell for cell in notebook.cells if text in cell.source)
+
+
+def replace(cell, old, new):
+    assert old in cell.source
+    cell.source = cell.source.replace(old, new)
+
+
+BREAKS = {
+    "does not begin with the title": lambda nb: replace(nb.cells[0], "# The", "The"),
+    "minutes": lambda nb: replace(nb.cells[0], "**Time**", "Time"),
+    "asks no question": lambda nb: replace(nb.cells[0], "?\n", ".\n"),
+    "level-two headings": lambda nb: replace(cell_with(nb, "## Folklore"), "## Folklore", "## Myths"),
+    "16 lines": lambda nb: setattr(first_code(nb), "source", "\n".join(["x = 1"] * 16)),
+    "needs both tags": lambda nb: first_code(nb).metadata.update(tags=["keep_output"]),
+    "has a stored output": lambda nb: setattr(first_code(nb), "execution_count", 1),
+    "not run or not compared": lambda nb: first_code(nb).metadata.update(tags=["nbval-skip"]),
+    "pastes a kernel": lambda nb: setattr(first_code(nb), "source", "@triton.jit\ndef f(): ..."),
+    "a peak of": lambda nb: setattr(first_code(nb), "source", "peak = 989.4e12"),
+    "no cell calls confirm(": lambda nb: replace(cell_with(nb, "confirm("), "confirm(", "print("),
+    "self-checks; at least": lambda nb: [
+        replace(cell, "numeric(", "print(") for cell in code(nb) if "numeric(" in cell.source
+    ],
+    "without a dropdown solution": lambda nb: replace(cell_with(nb, "{solution}"), ":class: dropdown", ""),
+}
+
+
+@pytest.mark.parametrize("complaint", BREAKS)
+def test_the_lint_finds(complaint, chapter):
+    broken = copy.deepcopy(chapter)
+    BREAKS[complaint](broken)
+    new = set(complaints(broken)) - set(complaints(chapter))
+    assert any(complaint in found for found in new), new
