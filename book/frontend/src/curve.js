@@ -1,5 +1,6 @@
 // The formula itself against one of its parameters, with its limit dashed.
 import { gridX, gridY, line, plot, rect, ruleY } from "@observablehq/plot";
+import { image } from "./dom.js";
 import { digits, fill, tick } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
@@ -29,7 +30,7 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
   const yTicks = decades(y, 6);
   const inside = limit.filter(([, v]) => v >= y[0] && v <= y[1]);
   const unit = against.unit ? ` (${against.unit})` : "";
-  const svg = plot({
+  const svg = image(plot({
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
@@ -49,8 +50,7 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
       line(curve, { stroke: "var(--rl-predicted)", strokeWidth: 2.6, strokeLinejoin: "round" }),
       ...evidenceMarks(points),
     ],
-  });
-  svg.setAttribute("role", "img");
+  }));
   const X = (v) => svg.scale("x").apply(v);
   const Y = (v) => svg.scale("y").apply(v);
 

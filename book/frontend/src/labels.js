@@ -24,7 +24,7 @@ function crossed(box, lines) {
 export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
   const layer = s("g", { class: "rl-labels", "aria-hidden": "true" });
   svg.append(layer);
-  const taken = points.map(([x, y, r = 5]) => ({ x0: x - r, x1: x + r, y0: y - r, y1: y + r }));
+  const taken = points.map(([x, y, r = 4]) => ({ x0: x - r, x1: x + r, y0: y - r, y1: y + r }));
 
   /**
    * places: [{x, y, anchor}] in order of liking, y at the baseline. required: goes to the least bad
@@ -39,7 +39,7 @@ export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
       const left = anchor === "end" ? x - width : anchor === "middle" ? x - width / 2 : x;
       const shift = Math.max(frame.x0 + 2 - left, 0) + Math.min(frame.x1 - 2 - left - width, 0);
       const x0 = left + shift;
-      const box = { x0: x0 - 3, x1: x0 + width + 3, y0: y - 10, y1: y + 3 };
+      const box = { x0: x0 - 3, x1: x0 + width + 3, y0: y - 9, y1: y + 3 };
       const inside = box.y0 >= frame.y0 - 1 && box.y1 <= frame.y1 + 1 && Math.abs(shift) < width / 2;
       const cost = 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + (inside ? 0 : 1000);
       if (!best || cost < best.cost) best = { cost, x0, y, box };

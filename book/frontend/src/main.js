@@ -2,6 +2,7 @@
 import check from "./check.js";
 import explorer from "./explorer.js";
 import { PageModel } from "./page-model.js";
+import { compileAll } from "./physics.js";
 
 const registry = { explorer, check };
 
@@ -37,7 +38,7 @@ function mountAll(root = document) {
   all.forEach(mount);
 }
 
-globalThis.InferenceRoofline = { ...registry, mountAll };
+globalThis.InferenceRoofline = { ...registry, mountAll, compileAll };
 
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => mountAll());
 else mountAll();

@@ -1,6 +1,6 @@
 // The roofline: drawn once per set of cards; only the operating point moves with the sliders.
 import { gridX, gridY, line, plot, rect, ruleX } from "@observablehq/plot";
-import { s, say } from "./dom.js";
+import { image, s, say } from "./dom.js";
 import { digits, fill, sentence, si, tick } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
@@ -77,7 +77,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   const bend = (r) => [x[0], compiled.ridge(r.peak, r.bandwidth), x[1]].map((i) => [i, compiled.attainable(i, r.peak, r.bandwidth)]);
   const xTicks = decades(x, shape.narrow ? 5 : 8);
   const yTicks = decades(y, 6);
-  const svg = plot({
+  const svg = image(plot({
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
@@ -93,8 +93,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
       line(bend(chosen), { stroke: "var(--rl-text)", strokeWidth: 2.6, strokeLinejoin: "round" }),
       ...evidenceMarks(points),
     ],
-  });
-  svg.setAttribute("role", "img");
+  }));
   const X = (v) => svg.scale("x").apply(v);
   const Y = (v) => svg.scale("y").apply(v);
 
@@ -102,7 +101,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
     const lines = roofs.map((r) => bend(r).map(([a, b]) => [X(a), Y(b)]));
     const place = labelLayer(svg, frame, { lines, points: points.map((p) => [X(p.x), Y(p.y)]) });
     for (const group of together(shape.narrow ? shortNames(roofs) : roofs, Y)) {
-      const top = Y(group[0].peak) - 5;
+      const top = Y(group[0].peak) - 7;
       const corner = Math.max(...group.map((r) => X(compiled.ridge(r.peak, r.bandwidth)))) + 8;
       const places = [6, 40, 80, 120].map((back) => ({ x: frame.x1 - back, y: top, anchor: "end" }));
       place(names(group, chosen, words, shape.narrow), [...places, { x: corner, y: top }], { required: true });
