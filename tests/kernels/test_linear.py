@@ -1,0 +1,195 @@
+"""kernels.linear: the right product, the exact bytes and FLOPs, and a plan that suits the card."""
+
+import tempfile
+
+import numpy as np
+import pytest
+import torch
+
+from book import catalog
+from kernels import linear as module
+from kernels import tiles
+from kernels.evidence import compiled, counted
+from kernels.linear import experiment, linear, plan
+from kernels.targets import TARGETS
+
+RAGGED = [
+    (1, 1, 1),
+    (1, 463, 523),
+    (3, 1328, 37),
+    (16, 523, 463),
+    (37, 463, 1328),
+    (65, 130, 300),
+    (130, 200, 257),
+    (1, 256, 128),
+    (64, 64, 128),
+]
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize(("m", "k", "n"), RAGGED)
+def test_result_bytes_and_flops_are_exact_at_ragged_sizes(m, k, n, dtype):
+    row = counted.run(experiment, m=m, k=k, n=n, dtype=dtype)
+    row.check(experiment)
+    assert row.relative_error < (1e-6 if dtype == "fp32" else 5e-4)
+
+
+@pytest.mark.parametrize("m", [1, 16, 256])
+def test_intensity_is_the_formula_and_not_its_limit(m):
+    row = counted.run(experiment, m=m, k=1024, n=1024)
+    row.check(experiment)
+    compulsory = sum(row.reads[t].unique for t in "xw") + row.writes["y"].unique
+    assert 2 * m * 1024 * 1024 / compulsory == m / (1 + m / 1024 + m / 1024)
+
+
+def test_one_row_on_a_16_row_tile_issues_16_times_the_useful_flops():
+    row = counted.run(experiment, m=1, k=1024, n=1024)
+    assert row.dot_flops == 16 * 2 * 1024 * 1024
+
+
+def test_partial_sums_are_a_named_term():
+    row = counted.run(experiment, m=2, k=512, n=256)
+    assert row.plan.splits > 1
+    partials = row.plan.splits * 2 * 256 * 4
+    assert row.reads["partials"].unique == row.writes["partials"].unique == partials
+    assert experiment.tiles(row.plan, m=2, k=512, n=256).workspace_bytes == 2 * partials
+
+
+def _x(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).half()
+
+
+STRIDED = {
+    "w stored as [N, K]": lambda: (_x(5, 200), _x(90, 200).T),
+    "x transposed": lambda: (_x(200, 21).T, _x(200, 90)),
+    "x every second column": lambda: (_x(5, 400)[:, ::2], _x(200, 90)),
+    "w every third row": lambda: (_x(5, 200), _x(600, 90)[::3]),
+    "w a slice of columns": lambda: (_x(70, 200), _x(200, 300)[:, 100:190]),
+    "x one row repeated": lambda: (_x(1, 200).expand(7, 200), _x(200, 90)),
+}
+
+
+@pytest.mark.parametrize("layout", STRIDED)
+def test_any_strides(layout):
+    x, w = STRIDED[layout]()
+    with counted.count() as tally:
+        y = linear(x, w)
+    assert counted.relative_error(y, experiment.reference(x, w)) < 5e-4
+    rows = 1 if "repeated" in layout else x.shape[0]
+    assert tally.reads()["x"].unique == rows * 200 * 2
+    assert tally.reads()["w"].unique == w.numel() * 2
+    assert tally.writes()["y"].unique == y.numel() * 2
+
+
+def test_split_k_gives_the_same_bits_every_time():
+    x, w = _x(2, 1024), _x(1024, 96)
+    assert plan(2, 1024, 96).splits > 1
+    assert torch.equal(linear(x, w), linear(x, w))
+
+
+def test_offsets_beyond_two_to_the_31_elements():
+    with tempfile.NamedTemporaryFile() as sparse:
+        sparse.truncate(2 * (2**31 + 4096))
+        whole = torch.from_numpy(np.memmap(sparse.name, np.float16, "r+", shape=(2**31 + 4096,)))
+        far = whole.as_strided((2, 16), (2**31, 1)).copy_(_x(2, 16))
+        assert torch.equal(linear(torch.eye(2).half(), far), far)
+        assert torch.equal(linear(far, torch.eye(16).half()), far)
+
+
+# ---------------------------------------------------------------------------------- plans
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "sm_75"])
+def test_a_decode_step_has_programs_for_every_multiprocessor(target):
+    chosen = plan(1, 4096, 4096, "fp16", target)
+    assert chosen.programs(1, 4096) >= 1.5 * TARGETS[target].sm_count
+    assert chosen.block_m == 16
+
+
+@pytest.mark.parametrize(
+    ("target", "tile"),
+    [("sm_80", (128, 128, 64, 8)), ("sm_90", (128, 256, 64, 8)), ("sm_100", (128, 256, 64, 8))],
+)
+def test_many_rows_get_the_largest_tile_and_no_split(target, tile):
+    chosen = plan(4096, 8192, 8192, "bf16", target)
+    assert (chosen.block_m, chosen.block_n, chosen.block_k, chosen.num_warps) == tile
+    assert chosen.splits == 1
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize("m", [1, 16, 17, 64, 100, 256, 4096])
+def test_every_plan_covers_k_once_fits_shared_memory_and_limits_its_workspace(target, dtype, m):
+    for k, n in [(64, 64), (523, 463), (4096, 4096), (14336, 4096), (4096, 14336), (16384, 96)]:
+        chosen = plan(m, k, n, dtype, target)
+        piece = chosen.k_blocks(k) * chosen.block_k
+        assert (chosen.splits - 1) * piece < k <= chosen.splits * piece
+        size = catalog.itemsize(dtype)
+        # the product being computed needs its operands only in registers: one stage less is stored
+        stages = chosen.num_stages if TARGETS[target].backend == "cuda" else chosen.num_stages - 1
+        shared = stages * (chosen.block_m + chosen.block_n) * chosen.block_k * size
+        assert shared <= TARGETS[target].max_shared_per_block
+        issued = experiment.tiles(chosen, m=m, k=k, n=n, itemsize=size)
+        operands = experiment.cost(m=m, k=k, n=n, itemsize=size).bytes
+        assert issued.workspace_bytes <= tiles.WORKSPACE_SHARE * operands
+
+
+def test_a_plan_is_a_value():
+    assert plan(16, 4096, 4096, "fp16", "sm_90") == plan(16, 4096, 4096, "fp16", TARGETS["sm_90"])
+    with pytest.raises(AttributeError):
+        plan(16, 64, 64).block_m = 8
+
+
+def test_with_no_gpu_the_plan_is_the_one_for_an_h100():
+    assert plan(16, 4096, 4096, "fp16") == plan(16, 4096, 4096, "fp16", "sm_90")
+
+
+def test_fp32_is_not_rounded_to_tf32():
+    rows = compiled.run(experiment, targets=["sm_80"], dtype="fp32", m=64, k=256, n=256)
+    assert [row.instruction for row in rows] == ["none"] * len(rows)
+
+
+# ------------------------------------------------------------------------------ bad input
+
+
+X, W = torch.ones(4, 8).half(), torch.ones(8, 4).half()
+BAD = {
+    "no rows": (X[:0], W, r"x\.shape = \(0, 8\): every size must be at least 1"),
+    "a vector": (X[0], W, r"x\.shape = \(8,\): linear needs x\[M, K\], 2 dimensions"),
+    "three dimensions": (X, W[None], r"w\.shape = \(1, 8, 4\): linear needs w\[K, N\]"),
+    "a weight stored as [N, K]": (X, torch.ones(3, 8).half(), r"w\.shape = \(3, 8\).* K = 8.*pass w\.T"),
+    "two dtypes": (X, W.float(), r"w\.dtype = fp32, x\.dtype = fp16: both.*use w\.to\(x\.dtype\)"),
+    "two devices": (X, W.to("meta"), r"w\.device = meta, x\.device = cpu: both.*use w\.to\(x\.device\)"),
+    "a device that kernels don't run on": (X.to("meta"), W.to("meta"), r"x\.device = meta: linear runs on"),
+    "integers": (X.int(), W.int(), r"x\.dtype = int32: linear runs in fp32, fp16 or bf16; use x\.to"),
+    "fp8": (X.to(torch.float8_e4m3fn), W, r"x\.dtype = float8_e4m3fn: linear runs in"),
+    "double": (X.double(), W.double(), r"x\.dtype = float64: linear runs in"),
+    "bf16 in the interpreter": (X.bfloat16(), W.bfloat16(), r"x\.dtype = bf16: .* wrongly; use x\.half\(\)"),
+    "a list": ([[1.0]], W, r"x = list: linear needs a torch\.Tensor"),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_a_wrong_tensor_is_named_with_the_remedy(mistake):
+    x, w, sentence = BAD[mistake]
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        linear(x, w)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"m": 0}, r"m = 0: a size must be a whole number of at least 1"),
+        ({"n": 2.5}, r"n = 2\.5: a size must be a whole number"),
+        ({"dtype": "bf16", "target": "sm_75"}, r"dtype = 'bf16': .*T4.* has none; use .*fp16"),
+        ({"dtype": "fp8"}, r"dtype = 'fp8': these kernels do not take it; use"),
+        ({"target": "sm_42"}, r"target = 'sm_42': not known"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_says_why(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        plan(**{"m": 4, "k": 8, "n": 8, **arguments})
+
+
+def test_one_public_function():
+    assert module.linear is experiment.run
