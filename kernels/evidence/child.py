@@ -119,8 +119,9 @@ def source_hash() -> str:
 
     digest = hashlib.sha256()
     kernels, book = ROOT / "kernels", ROOT / "book"
-    read = [kernels / "evidence" / "readout.py", book / "cost.py"]
-    for path in sorted([*kernels.glob("*.py"), *read, *book.glob("catalog/*.*")]):
+    files = [*kernels.glob("*.py"), kernels / "evidence" / "readout.py"]
+    files += [*book.glob("cost/*.py"), *book.glob("cost.py"), *book.glob("catalog/*.*")]
+    for path in sorted(files):
         digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     for package in ("triton", "torch"):
         try:

@@ -80,15 +80,15 @@ def run(
     if targets is None:
         targets = targets_of(experiment, dtype)
     rows = sweep(experiment, "compiled", **sizes)
-    return cases(experiment, [(name, row) for name in targets for row in rows], dtype=dtype)
+    return cases([(experiment, name, row) for name in targets for row in rows], dtype=dtype)
 
 
 def cases(
-    experiment: Experiment, wanted: Iterable[tuple[str, dict[str, int]]], *, dtype: str | None = None
+    wanted: Iterable[tuple[Experiment, str, dict[str, int]]], *, dtype: str | None = None
 ) -> tuple[Compiled, ...]:
-    """Compile for each (target's name, sizes) in one child process; the rows in that order."""
+    """Compile for each (experiment, target's name, sizes) in one child process, in that order."""
     requests = []
-    for name, sizes in wanted:
+    for experiment, name, sizes in wanted:
         chip = find_target(name)
         reason = why_not(experiment, chip, dtype)
         if reason:

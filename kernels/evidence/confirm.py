@@ -16,6 +16,7 @@ from book.roofline import Roof
 from kernels import devices
 from kernels.evidence import compiled as compiling
 from kernels.evidence import counting, published, recorded, timed
+from kernels.evidence.experiments import key
 from kernels.evidence.machine import gpu_here
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.sweeps import described, sweep
@@ -146,15 +147,16 @@ class Evidence:
                     "instruction": c.instruction,
                     "registers": c.registers,
                     "spills": "none" if not c.spills else f"{c.spill_bytes} B",
-                    "shared": f"{c.shared_bytes / 1024:.3g} KiB",
+                    "shared": f"{c.shared_bytes / 1024:.3g} KiB" if c.shared_bytes else "none",
                     "occupancy": f"{100 * c.occupancy:.0f} %",
                 }
                 for c in self.compiled
             ]
+            matrix = any(c.matrix_instructions for c in self.compiled)
             columns = [
                 "target",
                 Column(axis, axis, whole),
-                Column("instruction", "matrix instruction"),
+                *([Column("instruction", "matrix instruction")] if matrix else []),
                 "registers",
                 Column("spills", "spills", align="left"),
                 Column("shared", "shared memory", align="right"),
@@ -237,7 +239,7 @@ def confirm(
         elif rung == "timed":
             found["timed"], found["ceilings"], status[rung] = _timed(experiment, here, timed_sizes or {})
         elif rung == "recorded":
-            found["recorded"] = recorded.points(experiment.name)
+            found["recorded"] = recorded.points(key(experiment))
             status[rung] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
         else:
             found["published"], status[rung] = _published(experiment, published)
@@ -257,9 +259,9 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
         return (), f"not run: {devices.why_not()}"
     able = compiling.targets_of(experiment)
     own = next((n for n in able if _stands_for(n, card)), None)
-    wanted = [(own, row) for row in rows] if own else []
-    wanted += [(name, rows[-1]) for name in able if name != own]
-    made = compiling.cases(experiment, wanted)
+    wanted = [(experiment, own, row) for row in rows] if own else []
+    wanted += [(experiment, name, rows[-1]) for name in able if name != own]
+    made = compiling.cases(wanted)
     # A launch may start helper kernels (the sum of split-K partials): the table shows the main one.
     main, seen = [], set()
     for row in made:

@@ -7,25 +7,37 @@ import pkgutil
 from collections.abc import Iterable
 
 import kernels
+from kernels.evidence import child
 from kernels.experiment import Experiment
-
-_NOT_KERNELS = frozenset({"measure", "experiment", "targets", "devices", "checks"})
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """name -> experiment, in alphabetical order of the kernel files."""
+    """key -> experiment, by the name of the kernel file, its main experiment first."""
     found: dict[str, Experiment] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(kernels.__path__) if not m.ispkg):
-        if module in _NOT_KERNELS:
+        if module == "measure":  # the command that asks
             continue
-        for value in vars(importlib.import_module(f"kernels.{module}")).values():
-            if isinstance(value, Experiment) and value.run.__module__ == f"kernels.{module}":
-                found[value.name] = value
+        where = importlib.import_module(f"kernels.{module}")
+        mine = [v for v in vars(where).values() if isinstance(v, Experiment)]
+        found |= {key(one): one for one in mine if one.run.__module__ == where.__name__}
     return found
 
 
+def key(experiment: Experiment) -> str:
+    """What records call an experiment: its name, or "stream.triad" for `stream.triad_experiment`.
+
+    A kernel file's main experiment is called `experiment` there; others have a word before that.
+    """
+    try:
+        attribute = child.spec(experiment).partition(":")[2]
+    except ValueError:  # one that was made on the spot
+        return experiment.name
+    word = attribute.removesuffix("experiment").removesuffix("_")
+    return f"{experiment.name}.{word}" if word else experiment.name
+
+
 def choose(names: Iterable[str] | None) -> dict[str, Experiment]:
-    """The experiments called `names`, or all. Raises ValueError listing the known ones."""
+    """The experiments with these keys, or all. Raises ValueError listing the known ones."""
     known = all_experiments()
     if names is None:
         return known

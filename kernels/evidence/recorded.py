@@ -146,14 +146,15 @@ def _validate_sweep(sweep: Mapping[str, Any], where: str) -> None:
 
 
 def points(
-    experiment_name: str,
+    experiment: str,
     *,
     records: Iterable[Mapping[str, Any]] | None = None,
     accelerator: str | None = None,
 ) -> tuple[dict[str, Any], ...]:
     """Recorded series of one experiment, for the explorer: {"rung", "label", "accelerator", "points"}.
 
-    accelerator: only this card's, by catalog id. Points with an alarm stay in the file and out of
+    experiment: its key (see kernels.evidence.experiments). accelerator: only this card's, by
+    catalog id. Points with an alarm stay in the file and out of
     the picture. () means "not measured yet".
     """
     series = []
@@ -163,7 +164,7 @@ def points(
             continue
         for sweep in record["sweeps"]:
             good = [p for p in sweep["points"] if not p["alarms"]]
-            if sweep["experiment"] != experiment_name or not good:
+            if sweep["experiment"] != experiment or not good:
                 continue
             label = f"{record['device']['name']}, {sweep['dtype']}, {record['date'][:10]}"
             if record["kind"] == "cpu":

@@ -16,7 +16,7 @@ from typing import Any
 
 from book import catalog, roofline
 from kernels.evidence import alarm
-from kernels.evidence.clocks import Clock, EventClock, flush_bytes
+from kernels.evidence.clocks import Clock, EventClock
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence.machine import Device, gpu_here
 from kernels.evidence.sweeps import described, sweep
@@ -133,7 +133,7 @@ def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> floa
 
 
 def ceilings(device: Device, dtype: str, clock: Clock) -> Ceilings:
-    """Measure this device's bandwidth and its arithmetic in `dtype`, by torch and by our kernels.
+    """Measure this GPU's bandwidth and its arithmetic in `dtype`, by torch and by our kernels.
 
     Bandwidth: copy and triad and a plain read. Arithmetic: torch.matmul, and our `matmul` where
     Triton has matrix instructions; for fp32 the multiply-add chain as well. The best one counts.
@@ -178,8 +178,6 @@ def _peaks(device: Device, dtype: str, clock: Clock) -> tuple[dict[str, float], 
     torch_dtype = getattr(torch, {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[dtype])
     x, w = (torch.randn(size, size, device=device.torch_device).to(torch_dtype) for _ in range(2))
     peaks[f"torch.matmul {size}"] = 2 * size**3 / clock.time(lambda: x @ w).seconds
-    if device.kind != "gpu":
-        return peaks, notes
     if device.target == "sm_75":
         notes.append("Triton has no tensor-core code for sm_75: the arithmetic ceiling is torch.matmul's.")
     else:
@@ -188,7 +186,7 @@ def _peaks(device: Device, dtype: str, clock: Clock) -> tuple[dict[str, float], 
             peaks.update(_kernel_peak(ours, device, dtype, clock, dict.fromkeys(ours.sizes, size)))
     if dtype == "fp32":
         chain = importlib.import_module("kernels.fma_chain").experiment
-        peaks.update(_kernel_peak(chain, device, dtype, clock, {"n": 2**24, "k": 1024}))
+        peaks.update(_kernel_peak(chain, device, dtype, clock, {"n": 2**24, "k": 512}))
     return peaks, notes
 
 
@@ -257,15 +255,13 @@ def measure(
 
 
 def _room(device: Device) -> int:
-    """Bytes that a measurement on this device may take."""
-    if device.kind == "gpu":
-        import torch
+    """Bytes that a measurement on this GPU may take."""
+    import torch
 
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-            free = torch.cuda.mem_get_info()[0]
-            return int(free * FREE_SHARE)
-    return int(device.free_bytes * FREE_SHARE) - flush_bytes(device.l2_bytes) or 2**30
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+        return int(torch.cuda.mem_get_info()[0] * FREE_SHARE)
+    return int(device.free_bytes * FREE_SHARE)
 
 
 def shrink(

@@ -1,0 +1,19 @@
+"""A pretended card and pretended clocks. They exist in tests only: evidence is never made of them."""
+
+from kernels.evidence.clocks import Timing
+from kernels.evidence.machine import Device
+
+CARD = Device("gpu", "Pretended H100", "cpu", "h100_sxm", "sm_90", 10**9, 5 * 10**8, 50 * 2**20, 132)
+
+
+class Says:
+    """A clock that says what it was told, in order, and the last thing for ever after."""
+
+    def __init__(self, *seconds):
+        self.seconds = list(seconds)
+        self.budgets = []
+
+    def time(self, work, budget=0.3):
+        self.budgets.append(budget)
+        value = self.seconds.pop(0) if len(self.seconds) > 1 else self.seconds[0]
+        return Timing(value, 0.98 * value, 1.03 * value, 11)

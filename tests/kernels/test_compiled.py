@@ -1,0 +1,167 @@
+"""The rung "compiled": real compilations for chips that are not here, and the readers of their code."""
+
+import pytest
+
+from kernels.evidence import child, compiled, readout
+from kernels.evidence.errors import Unsupported
+from kernels.evidence.experiments import all_experiments
+from kernels.evidence.sweeps import sweep
+from kernels.targets import TARGETS, occupancy, target
+from tests.kernels.toy import experiment as toy
+
+DEFAULT = all_experiments()
+INSTRUCTION = {
+    "sm_80": "mma.sync",
+    "sm_90": "wgmma",
+    "sm_100": "tcgen05.mma",
+    "gfx942": "mfma",
+}
+
+
+def chips(experiment):
+    """Matrix kernels have an instruction to show on each chip; the others are alike on most."""
+    return list(INSTRUCTION) if compiled.is_matrix(experiment) else ["sm_75", "sm_90", "gfx942"]
+
+
+@pytest.fixture(scope="module")
+def every():
+    """name -> rows: each experiment at the largest of its compiled sizes, all in one child."""
+    wanted = [(e, t, sweep(e, "compiled")[-1]) for e in DEFAULT.values() for t in chips(e)]
+    wanted.append((toy, "sm_90", {"m": 1, "k": 1024, "n": 1024}))
+    rows = iter(compiled.cases(wanted))  # at these sizes K is not split: one kernel for each case
+    made = {name: [next(rows) for _ in chips(e)] for name, e in DEFAULT.items()}
+    return made | {"toy": [next(rows)]}
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_no_experiment_spills_at_its_default_configuration(every, name):
+    spilled = [(row.kernel, row.target, row.spill_bytes) for row in every[name] if row.spills]
+    assert not spilled
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_every_experiment_fits_on_a_multiprocessor(every, name):
+    assert [row.target for row in every[name]] == chips(DEFAULT[name])
+    assert all(row.fits and 0 < row.occupancy <= 1 for row in every[name])
+
+
+@pytest.mark.parametrize("chip", INSTRUCTION)
+def test_a_large_matrix_product_uses_the_matrix_instruction_of_its_chip(every, chip):
+    for name in ("linear", "matmul"):
+        assert [row.instruction for row in every[name] if row.target == chip][0] == INSTRUCTION[chip]
+
+
+def test_a_bandwidth_kernel_has_no_matrix_instruction(every):
+    for name, experiment in DEFAULT.items():
+        if not compiled.is_matrix(experiment):
+            assert {row.instruction for row in every[name]} == {"none"}
+
+
+def test_few_rows_use_the_older_instruction_even_on_hopper(every):
+    (row,) = every["toy"]
+    assert (row.instruction, row.opcode.split(".")[0]) == ("mma.sync", "HMMA")
+    assert row.wide_loads == row.loads > 0
+
+
+def test_sm_75_compiles_bandwidth_kernels_only():
+    there = {name for name, e in DEFAULT.items() if "sm_75" in compiled.targets_of(e)}
+    assert there == {name for name, e in DEFAULT.items() if not compiled.is_matrix(e)}
+    assert "stream" in there and "linear" not in there
+
+
+def test_a_matrix_kernel_on_sm_75_is_refused_with_a_sentence():
+    with pytest.raises(Unsupported, match="no tensor-core code .*choose sm_80 or later"):
+        compiled.run(toy, targets=["sm_75"])
+
+
+def test_a_dtype_that_nobody_offered_is_refused_with_the_ones_there_are():
+    with pytest.raises(
+        Unsupported, match=r"dtype = 'fp8': toy does not run in it; choose bf16, fp16 or fp32"
+    ):
+        compiled.run(toy, targets=["sm_90"], dtype="fp8")
+
+
+def test_a_dtype_that_the_card_lacks_is_refused():
+    stream = DEFAULT["stream"]
+    with pytest.raises(Unsupported, match="sm_75 .*has none; choose"):
+        compiled.run(stream, targets=["sm_75"], dtype="bf16")
+
+
+def test_an_unknown_target_lists_the_known_ones():
+    with pytest.raises(ValueError, match="sm_91.*choose one of sm_75, sm_80"):
+        compiled.run(toy, targets=["sm_91"])
+
+
+def test_answers_are_kept_and_read_back(tmp_path, monkeypatch):
+    monkeypatch.setenv("INFERENCE_ROOFLINE_CACHE", str(tmp_path))
+    started = []
+    monkeypatch.setattr(child, "run", lambda asked, **_: started.append(len(asked)) or [[7]] * len(asked))
+    requests = [{"task": "compile", "n": i} for i in range(2)]
+    for _ in range(2):
+        assert child.cached(requests, interpret=False, extra=lambda r: "") == [[7], [7]]
+    assert started == [2, 0]
+    assert child.cached(requests[:1], interpret=False, extra=lambda r: "changed source") == [[7]]
+    assert started == [2, 0, 1]
+
+
+def test_an_error_in_the_child_arrives_with_its_own_sentence():
+    with pytest.raises(ValueError, match="not known here"):
+        request = {"task": "compile", "experiment": child.spec(toy), "dtype": "fp16", "sizes": {}}
+        child.run([request | {"target": "sm_1"}], interpret=False)
+
+
+# ------------------------------------------------------------------ readers, on captured listings
+
+SASS = """
+        /*0a10*/  HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8].tnspB, R24, gsb0 ;
+        /*0a20*/  HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24 ;
+        /*0b00*/  LDGSTS.E.BYPASS.LTC128B.128 [R5], desc[UR4][R6.64] ;
+        /*0b10*/  LDG.E.U16 R7, desc[UR4][R2.64] ;
+        /*0b20*/  STL [R1+0x4], R52 ;
+        /*0b30*/  LDL.LU R13, [R1] ;
+"""
+USAGE = " Function k:\n  REG:168 STACK:24 SHARED:1024 LOCAL:0 CONSTANT[0]:592 TEXTURE:0 SURFACE:0 SAMPLER:0"
+AMD = """
+    v_mfma_f32_32x32x8_bf16 a[0:15], v[2:3], v[4:5], a[0:15]
+    buffer_load_dwordx4 v[8:11], v1, s[8:11], 0 offen
+    global_load_ushort v12, v[2:3], off
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 16
+    .sgpr_count:     45
+    .sgpr_spill_count: 0
+    .vgpr_count:     96
+    .vgpr_spill_count: 4
+"""
+
+
+def test_the_nvidia_reader_sees_instruction_registers_spills_and_wide_loads():
+    facts = readout.read_nvidia(USAGE, SASS)
+    assert (facts["instruction"], facts["opcode"]) == ("wgmma", "HGMMA.64x128x16.F32.BF16")
+    assert (facts["registers"], facts["spill_bytes"], facts["spill_instructions"]) == (168, 24, 2)
+    assert (facts["wide_loads"], facts["loads"]) == (1, 2)
+
+
+def test_the_amd_reader_sees_instruction_registers_spills_and_wide_loads():
+    facts = readout.read_amd(AMD)
+    assert (facts["instruction"], facts["matrix_instructions"]) == ("mfma", 1)
+    assert (facts["registers"], facts["scalar_registers"]) == (96, 45)
+    assert (facts["spill_bytes"], facts["spill_instructions"]) == (16, 4)
+    assert (facts["wide_loads"], facts["loads"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("chip", "registers", "shared", "warps", "blocks", "limit"),
+    [
+        # by hand: 65536 registers; a warp at 32 takes 1024 of them, so 64 warps, the most there are
+        ("sm_90", 32, 0, 4, 16, "threads"),
+        ("sm_90", 168, 147456, 8, 1, "registers"),  # 12 warps fit, a block has 8; shared would allow 1
+        ("sm_80", 64, 40 * 1024, 4, 4, "shared memory"),  # 164 KiB / 41 KiB
+        ("sm_90", 255, 0, 4, 2, "registers"),  # 256 * 32 a warp: 8 warps
+        ("sm_75", 16, 0, 1, 16, "blocks"),
+        ("gfx942", 128, 0, 4, 4, "registers"),  # 512 / 128 = 4 waves on each of 4 SIMDs
+    ],
+)
+def test_occupancy_agrees_with_the_calculation_by_hand(chip, registers, shared, warps, blocks, limit):
+    got = occupancy(target(chip), registers=registers, shared_bytes=shared, warps=warps)
+    assert (got.blocks, got.limit) == (blocks, limit)
+    assert got.fraction == blocks * warps * TARGETS[chip].warp_size / TARGETS[chip].max_threads

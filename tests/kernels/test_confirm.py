@@ -1,0 +1,107 @@
+"""`confirm`: one table, one figure, series for the explorer, and an exception if physics disagrees."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from book import cost
+from kernels.evidence import PhysicsDisagrees, confirm
+from kernels.evidence.confirm import RUNGS
+from kernels.linear import experiment as linear
+from tests.kernels.toy import experiment as toy
+
+SMALL = {"m": [1, 64], "k": 128, "n": 128}
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return confirm(toy, **SMALL)
+
+
+def test_counted_rows_equal_the_formula_to_the_byte(evidence):
+    for row, m in zip(evidence.rows, (1, 64), strict=True):
+        useful = cost.linear(m, 128, 128, 2)
+        assert row.sizes == {"m": m, "k": 128, "n": 128}
+        assert row.counted_bytes == row.formula_bytes == useful.bytes
+        assert row.intensity == useful.intensity and row.exact
+    assert [row.padding for row in evidence.rows] == [16, 1]
+
+
+def test_the_main_kernel_is_compiled_at_every_size_for_the_chosen_card(evidence):
+    own = [(c.sizes["m"], c.instruction) for c in evidence.compiled if c.target == "sm_90"]
+    assert own == [(1, "mma.sync"), (64, "wgmma")]
+    assert {c.target for c in evidence.compiled} == {"sm_80", "sm_89", "sm_90", "sm_100", "sm_120", "gfx942"}
+
+
+def test_every_rung_is_named_and_an_absent_one_says_so(evidence):
+    assert tuple(evidence.status) == RUNGS
+    assert evidence.status["recorded"] == "not measured yet"
+    if not torch.cuda.is_available():
+        assert evidence.status["timed"] == "not measured yet: no GPU here"
+    text, page = repr(evidence), evidence._repr_html_()
+    for rung in RUNGS:
+        assert rung in text and rung in page
+    assert "not measured yet" in text and "not measured yet" in page
+    assert "exact" in text and "wgmma" in page
+
+
+def test_the_text_is_the_same_in_every_run(evidence):
+    assert repr(confirm(toy, **SMALL)) == repr(evidence)
+
+
+def test_points_are_series_with_their_rung():
+    series = confirm(linear, rungs=["counted", "published"], m=[1, 16], k=256, n=256).points()
+    counted = series[0]
+    assert (counted["rung"], counted["accelerator"]) == ("counted", None)
+    assert [(p["m"], p["flops_per_s"], p["seconds"]) for p in counted["points"]] == [
+        (1, None, None),
+        (16, None, None),
+    ]
+    assert counted["points"][0]["intensity"] == cost.linear(1, 256, 256, 2).intensity
+    assert {s["rung"] for s in series[1:]} == {"published"}
+    assert all(p["flops_per_s"] > 0 for s in series[1:] for p in s["points"])
+
+
+def test_the_figure_carries_the_counted_points(evidence):
+    figure = evidence.figure()
+    assert any(len(line.get_xdata()) == 2 for axes in figure.axes for line in axes.get_lines())
+
+
+def test_split_k_workspace_is_a_column_of_its_own():
+    made = confirm(linear, rungs=["counted"], m=1, k=1024, n=1024)
+    assert made.rows[0].workspace_bytes > 0
+    assert made.rows[0].counted_bytes == cost.linear(1, 1024, 1024, 2).bytes
+    assert "workspace" in repr(made)
+
+
+def test_a_formula_that_forgets_the_activations_is_refused():
+    def forgets_x(m, k, n, itemsize=2):
+        right = cost.linear(m, k, n, itemsize)
+        return dataclasses.replace(right, reads={"w": right.reads["w"]})
+
+    with pytest.raises(PhysicsDisagrees, match="reads of x, bytes: expected 0 from the formula, counted 256"):
+        confirm(dataclasses.replace(toy, cost=forgets_x), rungs=["counted"], m=1, k=128, n=128)
+
+
+def test_a_multiply_add_counted_as_one_flop_is_refused():
+    def half(plan, **sizes):
+        right = toy.tiles(plan, **sizes)
+        return dataclasses.replace(right, flops=right.flops // 2)
+
+    with pytest.raises(PhysicsDisagrees, match="FLOPs issued"):
+        confirm(dataclasses.replace(toy, tiles=half), rungs=["counted"], m=1, k=128, n=128)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"rungs": ["guessed"], "m": 1}, "not a rung; choose from counted, compiled"),
+        ({"m": [1], "k": [64, 128]}, "at most one size may be a list"),
+        ({"rows": 3}, "rows is not one of its sizes; it takes m, k, n"),
+        ({"accelerator": "h100_smx", "m": 1}, "h100_sxm"),
+    ],
+)
+def test_bad_arguments_give_a_sentence(wrong, says):
+    with pytest.raises((ValueError, KeyError), match=says):
+        confirm(toy, **wrong)

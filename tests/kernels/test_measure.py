@@ -1,0 +1,126 @@
+"""`python -m kernels.measure`: polite without a GPU, atomic and complete with a (pretended) one."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from kernels import measure
+from kernels.evidence import cpu, recorded
+from kernels.evidence.errors import Unsupported
+from tests.kernels.fakes import CARD, Says
+from tests.kernels.toy import experiment as toy
+
+
+def no_counters(*_, **__):
+    raise Unsupported("DRAM bytes were not counted: `ncu` is not installed here.")
+
+
+def gpu(tmp_path, experiments=None, clock=None, counters=no_counters, **options):
+    record, lines = measure.empty(CARD, "python -m kernels.measure --out x.json"), []
+    good = measure.measure_gpu(
+        record,
+        experiments or {"toy": toy},
+        CARD,
+        clock or Says(1e-3),
+        tmp_path / "x.json",
+        lines.append,
+        counters=counters,
+        dtype="fp16",  # the interpreter multiplies bf16 wrongly
+        **options,
+    )
+    return good, recorded.load(tmp_path / "x.json"), lines
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_without_a_gpu_it_refuses_politely(tmp_path, capsys):
+    assert measure.main(["--out", str(tmp_path / "x.json")]) == 2
+    assert "No GPU here" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_kernel_lists_the_known_ones(tmp_path, capsys):
+    assert measure.main(["--out", str(tmp_path / "x.json"), "--kernels", "lineer"]) == 2
+    assert "'lineer': there is no such kernel; choose from" in capsys.readouterr().err
+
+
+def test_a_whole_run_makes_a_valid_and_complete_record(tmp_path):
+    good, record, lines = gpu(tmp_path)
+    assert good and record["status"] == "complete"
+    assert record["device"]["name"] == "Pretended H100"
+    assert record["correct"]["toy"]["verdict"] == "correct"
+    assert [p["sizes"]["m"] for p in record["sweeps"][0]["points"]] == [1, 16, 256]
+    assert record["ceilings"]["fp16"]["peak_by"] in ("torch.matmul 2048", "kernels.matmul")
+    assert record["notes"] == ["DRAM bytes were not counted: `ncu` is not installed here."]
+    assert lines[0].startswith("Pretended H100: checking 1 kernels")
+    assert "[1/1] toy: 3 points" in lines[-1]
+    assert "of roof" in measure.table(record)
+
+
+def test_hardware_counters_are_kept_where_they_can_be_read(tmp_path):
+    _, record, _ = gpu(tmp_path, counters=lambda *_, **__: (1000.0, 24.0))
+    assert [p["dram_bytes"] for p in record["sweeps"][0]["points"]] == [1024.0, None, 1024.0]
+
+
+def test_a_wrong_kernel_is_named_and_not_timed(tmp_path):
+    wrong = dataclasses.replace(toy, run=lambda x, w: torch.zeros(x.shape[0], w.shape[1]))
+    good, record, _ = gpu(tmp_path, {"toy": wrong})
+    assert not good and record["sweeps"] == []
+    assert "relative error" in record["correct"]["toy"]["verdict"]
+
+
+def test_an_impossible_result_is_kept_flagged_and_out_of_figures(tmp_path):
+    good, record, _ = gpu(tmp_path, clock=Says(*[1e-3] * 5, 1e-12))
+    assert not good
+    assert all("Impossible result" in p["alarms"][0] for p in record["sweeps"][0]["points"])
+    assert recorded.points("toy", records=[record]) == ()
+    assert "impossible" in measure.table(record)
+
+
+def test_a_run_that_is_cut_short_keeps_the_sweeps_it_had(tmp_path):
+    class Dying(Says):
+        def time(self, work, budget=0.3):
+            if len(self.budgets) >= 8:
+                raise KeyboardInterrupt
+            return super().time(work, budget)
+
+    with pytest.raises(KeyboardInterrupt):
+        gpu(tmp_path, {"toy": toy, "again": dataclasses.replace(toy, name="again")}, Dying(1e-3))
+    record = recorded.load(tmp_path / "x.json")
+    assert record["status"] == "partial"
+    assert [s["experiment"] for s in record["sweeps"]] == ["toy"]
+
+
+def test_the_cpu_must_be_asked_for_and_is_labelled(tmp_path, monkeypatch, capsys):
+    small = lambda **_: cpu.cpu_roofline(size=256, rows=(1, 8), widths=(4,), budget=0.01)  # noqa: E731
+    monkeypatch.setattr(measure, "cpu_roofline", small)
+    assert measure.main(["--device", "cpu", "--out", str(tmp_path / "cpu.json")]) == 0
+    record = recorded.load(tmp_path / "cpu.json")
+    assert record["kind"] == "cpu" and "torch's kernels" in record["notes"][0]
+    assert {s["experiment"] for s in record["sweeps"]} == {"torch linear", "torch dial"}
+    assert recorded.points("linear", records=[record]) == ()
+    assert "wrote" in capsys.readouterr().out
+
+
+def test_the_command_needs_no_package_of_the_book(tmp_path):
+    absent = ("matplotlib", "anywidget", "ipywidgets", "IPython", "nbformat")
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({absent!r}))\n"  # None makes an import of it fail
+        "from kernels import measure\n"
+        f"sys.exit(measure.main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=measure.ROOT, env=os.environ
+    )
+    assert (done.returncode, "there is no such kernel" in done.stderr) == (2, True), done.stderr
+
+
+def test_provenance_is_complete(tmp_path):
+    record = measure.empty(CARD, "python -m kernels.measure --out x.json")
+    assert json.loads(json.dumps(record))["software"].keys() >= {"python", "torch", "triton", "numpy", "cuda"}
+    assert record["commit"] and record["date"].endswith("+00:00")

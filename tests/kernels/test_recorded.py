@@ -1,0 +1,150 @@
+"""Records: what is refused, what is written, what reaches a figure."""
+
+import json
+
+import pytest
+
+from book import catalog
+from kernels.evidence import child, published, recorded
+from kernels.evidence.recorded import RecordError
+from kernels.linear import experiment as linear
+
+
+def point(m, seconds=1e-4, alarms=()):
+    work = linear.cost(m=m, k=4096, n=4096, itemsize=2)
+    return {
+        "sizes": {"m": m, "k": 4096, "n": 4096},
+        "seconds": seconds,
+        "bytes_per_s": work.bytes / seconds,
+        "flops_per_s": work.flops / seconds,
+        "intensity": work.intensity,
+        "relative_error": 1e-3,
+        "alarms": list(alarms),
+    }
+
+
+def record(**changes):
+    return {
+        "schema": recorded.SCHEMA,
+        "kind": "gpu",
+        "device": {"name": "NVIDIA H100 80GB HBM3", "accelerator": "h100_sxm"},
+        "software": {"torch": "2.11.0"},
+        "clocks": {},
+        "date": "2030-01-02T03:04:05+00:00",
+        "commit": "0123456789ab",
+        "command": "python -m kernels.measure --out x.json",
+        "status": "complete",
+        "ceilings": {},
+        "sweeps": [{"experiment": "linear", "axis": "m", "dtype": "bf16", "points": [point(1), point(64)]}],
+        "notes": [],
+    } | changes
+
+
+def test_a_record_survives_a_round_trip(tmp_path):
+    path = tmp_path / "h100.json"
+    recorded.save(record(), path)
+    assert recorded.load(path) == record()
+    assert recorded.load_all(tmp_path) == (record(),)
+
+
+def test_writing_replaces_the_file_in_one_step(tmp_path, monkeypatch):
+    path = tmp_path / "h100.json"
+    recorded.save(record(), path)
+    monkeypatch.setattr(child.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        recorded.save(record(notes=["newer"]), path)
+    assert recorded.load(path)["notes"] == []
+    assert [p.name for p in tmp_path.iterdir()] == ["h100.json"]
+
+
+def sweeps(*points):
+    return [{"experiment": "linear", "axis": "m", "dtype": "bf16", "points": list(points)}]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"schema": 99}, "schema = 99.*measure again"),
+        ({"sweeps": None}, "sweeps = None: must be a list"),
+        ({"kind": "tpu"}, "kind = 'tpu': must be gpu or cpu"),
+        ({"device": {"name": ""}}, "device.name is missing"),
+        ({"sweeps": sweeps({})}, r"points\[0\].sizes is missing"),
+        ({"sweeps": sweeps(point(1) | {"seconds": -1})}, "seconds = -1: must be a positive"),
+    ],
+)
+def test_a_broken_record_is_refused_with_file_field_and_remedy(tmp_path, change, says):
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(record(**change)))
+    with pytest.raises(RecordError, match=rf"broken\.json.*{says}"):
+        recorded.load(path)
+
+
+def test_half_a_file_and_no_file_are_refused(tmp_path):
+    path = tmp_path / "half.json"
+    path.write_text('{"schema": 1,')
+    with pytest.raises(RecordError, match="not JSON"):
+        recorded.load(path)
+    with pytest.raises(RecordError, match="cannot be read"):
+        recorded.load(tmp_path / "absent.json")
+
+
+def test_points_leave_out_what_was_impossible():
+    sweep = {"experiment": "linear", "axis": "m", "dtype": "bf16"}
+    one = record(sweeps=[sweep | {"points": [point(1), point(2, alarms=["Impossible result"])]}])
+    (series,) = recorded.points("linear", records=[one])
+    assert (series["rung"], series["accelerator"]) == ("recorded", "h100_sxm")
+    assert [p["m"] for p in series["points"]] == [1]
+    assert recorded.points("stream", records=[one]) == ()
+    assert recorded.points("linear", records=[one], accelerator="b200") == ()
+
+
+@pytest.mark.parametrize(
+    ("driver", "id"),
+    [
+        ("Tesla T4", "t4"),
+        ("NVIDIA L4", "l4"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA A10G", "a10g"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
+        ("NVIDIA A100-SXM4-40GB", "a100_40gb_sxm"),
+        ("NVIDIA A100-PCIE-40GB", "a100_40gb_pcie"),
+        ("NVIDIA A100-SXM4-80GB", "a100_80gb_sxm"),
+        ("NVIDIA A100 80GB PCIe", "a100_80gb_pcie"),
+        ("NVIDIA H100 80GB HBM3", "h100_sxm"),
+        ("NVIDIA H100 PCIe", "h100_pcie"),
+        ("NVIDIA H100 NVL", "h100_nvl"),
+        ("NVIDIA H100", None),
+        ("NVIDIA H200", "h200_sxm"),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA H20", "h20"),
+        ("NVIDIA GH200 480GB", "gh200_96gb"),
+        ("NVIDIA B200", "b200"),
+        ("NVIDIA GB200", "gb200"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("NVIDIA GeForce GTX 1080", None),
+    ],
+)
+def test_the_driver_s_name_finds_the_card_or_nothing(driver, id):
+    assert recorded.accelerator_of(driver) == id
+
+
+def test_every_card_that_a_name_leads_to_is_in_the_catalog():
+    for _, id in recorded.DEVICE_NAMES:
+        assert catalog.accelerator(id).id == id
+
+
+def test_the_records_in_the_repository_are_valid():
+    for found in recorded.load_all():
+        assert found["status"] in ("partial", "complete")
+
+
+def test_published_points_follow_from_the_formula():
+    series = published.points(linear)
+    assert series and all(s["rung"] == "published" and s["source"] for s in series)
+    first = series[0]["points"][0]
+    work = linear.cost(m=first["m"], k=first["k"], n=first["n"], itemsize=2)
+    assert first["intensity"] == work.intensity
+    assert first["flops_per_s"] == work.flops / first["seconds"]
+    with pytest.raises(catalog.UnknownName):
+        published.points(linear, "linaer")

@@ -1,0 +1,183 @@
+"""The rung "timed", exercised with a pretended card and clock: correctness first, then the arithmetic."""
+
+import dataclasses
+import types
+
+import pytest
+import torch
+
+from kernels.evidence import clocks, timed, traffic
+from kernels.evidence.errors import PhysicsDisagrees, Unsupported
+from tests.kernels.fakes import CARD, Says
+from tests.kernels.toy import experiment as toy
+
+SIZES = {"m": 16, "k": 128, "n": 128}
+TOPS = timed.Ceilings("fp16", 3e12, "torch copy", 7e14, "torch.matmul", {}, {})
+
+
+def measure(clock, **changes):
+    return timed.measure(dataclasses.replace(toy, **changes), CARD, "fp16", SIZES, clock, TOPS)
+
+
+def test_rates_and_shares_follow_from_the_time_and_the_formula():
+    row = measure(Says(1e-6))
+    work = toy.cost(**SIZES, itemsize=2)
+    assert row.bytes_per_s == work.bytes / 1e-6
+    assert row.flops_per_s == work.flops / 1e-6
+    assert row.of_bandwidth == pytest.approx(work.bytes / 1e-6 / 3e12)
+    assert row.of_roof == pytest.approx(work.bytes / 3e12 / 1e-6)  # far left of the ridge
+    assert row.of_datasheet == pytest.approx(work.bytes / 3.35e12 / 1e-6)
+    assert (row.low, row.high, row.runs, row.alarms) == (0.98 * 1e-6, 1.03 * 1e-6, 11, ())
+    assert 0 < row.relative_error < 2e-3
+
+
+def test_a_time_below_the_floor_sounds_the_alarm():
+    row = measure(Says(1e-9))
+    assert len(row.alarms) == 2
+    assert all("Impossible result: the bandwidth" in sentence for sentence in row.alarms)
+
+
+def test_a_wrong_kernel_is_never_timed():
+    clock = Says(1e-6)
+    with pytest.raises(PhysicsDisagrees, match="the kernel is wrong on this device"):
+        measure(clock, run=lambda x, w: 1.01 * (x.float() @ w.float()))
+    assert clock.budgets == []
+
+
+def test_an_element_that_is_never_written_is_found_by_the_poison():
+    def forgets_a_row(x, w):
+        y = torch.empty(x.shape[0], w.shape[1])
+        y[:-1] = (x.float() @ w.float())[:-1]
+        return y
+
+    with pytest.raises(PhysicsDisagrees, match="never written"):
+        measure(Says(1e-6), run=forgets_a_row)
+
+
+def test_the_poison_is_switched_off_again():
+    with timed.poisoned():
+        assert torch.empty(8).isnan().all()
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_too_little_memory_shrinks_the_problem_and_says_so():
+    wanted = {"m": 16, "k": 8192, "n": 8192}
+    sizes, note = timed.shrink(toy, wanted, 2, room=500 * 10**6)
+    assert sizes["m"] == 16 and sizes["k"] * sizes["n"] < 8192 * 8192
+    assert "Too little memory for m = 16, k = 8,192, n = 8,192: measured at" in note
+    assert timed.shrink(toy, SIZES, 2, room=10**9) == (SIZES, "")
+    with pytest.raises(Unsupported, match="close other programs on the GPU, or choose smaller sizes"):
+        timed.shrink(toy, wanted, 2, room=1000)
+
+
+def test_ceilings_take_the_best_of_every_candidate_and_name_it():
+    tops = timed.ceilings(CARD, "bf16", Says(1e-4, 3e-4, 1e-4, 4e-5, 2e-5))
+    assert set(tops.bandwidths) == {"torch copy", "torch triad", "torch read"}
+    assert set(tops.peaks) == {"torch.matmul 2048", "kernels.matmul"}
+    assert (tops.bandwidth_by, tops.peak_by) == ("torch copy", "kernels.matmul")
+    assert tops.peak == 2 * 2048**3 / 2e-5
+    assert "Little memory is free" in tops.notes[0]
+
+
+def test_on_a_t4_the_arithmetic_ceiling_is_torch_s_and_says_so():
+    t4 = dataclasses.replace(CARD, accelerator="t4", target="sm_75")
+    tops = timed.ceilings(t4, "fp16", Says(1e-3))
+    assert list(tops.peaks) == ["torch.matmul 2048"]
+    assert "torch.matmul's" in tops.notes[-1]
+    assert timed.default_dtype(toy, t4) == "fp16"
+    assert timed.default_dtype(toy, CARD) == "bf16"
+
+
+def test_with_no_gpu_timing_is_refused_with_a_sentence():
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(Unsupported, match="No GPU here.*cpu_roofline"):
+        timed.run(toy)
+
+
+# --------------------------------------------------------------------------------- the clocks
+
+
+def test_a_summary_is_the_median_with_the_fifths_around_it():
+    timing = clocks.summarise([5.0, 1.0, 2.0, 3.0, 4.0, 100.0])
+    assert (timing.seconds, timing.low, timing.high, timing.runs) == (3.5, 2.0, 5.0, 6)
+    with pytest.raises(ValueError, match="nothing was timed"):
+        clocks.summarise([])
+
+
+@pytest.mark.parametrize(("l2", "buffer"), [(None, 256), (50, 256), (126, 256), (256, 512)])
+def test_the_flushed_buffer_covers_the_cache(l2, buffer):
+    assert clocks.flush_bytes(l2 and l2 * 2**20) == buffer * 2**20
+
+
+def test_the_cache_is_flushed_before_each_run_and_outside_the_time():
+    log = []
+
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            log.append("event")
+
+        def elapsed_time(self, other):
+            return 2.0  # milliseconds
+
+    clock = object.__new__(clocks.EventClock)
+    clock._torch = types.SimpleNamespace(cuda=types.SimpleNamespace(Event=Event, synchronize=lambda: None))
+    clock._buffer = types.SimpleNamespace(zero_=lambda: log.append("flush"))
+    timing = clock.time(lambda: log.append("work"), budget=1e-9)
+    assert (timing.seconds, timing.runs) == (2e-3, 10)
+    assert log == ["work", *["flush", "event", "work", "event"] * 15]
+
+
+def test_the_wall_clock_warms_up_and_stops_at_its_budget():
+    ticks = iter(range(1000))
+    ran = []
+    timing = clocks.WallClock(now=lambda: float(next(ticks))).time(lambda: ran.append(1), budget=0.0)
+    assert (timing.seconds, timing.runs, len(ran)) == (1.0, 3, 4)
+
+
+# ----------------------------------------------------------------------------------- hardware counters
+
+NCU = """==PROF== Connected to process 1234
+some line that the program printed
+==PROF== Profiling "linear_kernel" - 0: 0%....50%....100% - 1 pass
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","1234","python3","127.0.0.1","linear_kernel","1","7","(128, 1, 1)","(64, 1, 1)","0","9.0","Command line profiler metrics","dram__bytes_read.sum","byte","33,554,432"
+"0","1234","python3","127.0.0.1","linear_kernel","1","7","(128, 1, 1)","(64, 1, 1)","0","9.0","Command line profiler metrics","dram__bytes_write.sum","byte","65,536"
+"1","1234","python3","127.0.0.1","add_partials_kernel","1","7","(128, 1, 1)","(4, 1, 1)","0","9.0","Command line profiler metrics","dram__bytes_read.sum","Kbyte","1.5"
+"1","1234","python3","127.0.0.1","add_partials_kernel","1","7","(128, 1, 1)","(4, 1, 1)","0","9.0","Command line profiler metrics","dram__bytes_write.sum","byte","0"
+"""  # noqa: E501
+
+
+def test_counter_tables_are_summed_over_the_launches_in_bytes():
+    assert traffic.parse(NCU) == (33_554_432 + 1500, 65_536)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("==PROF== Connected\n==WARNING== No kernels were profiled.\n", "printed no table"),
+        (NCU.replace("33,554,432", "n/a"), "does not have that counter"),
+        ("\n".join(line for line in NCU.splitlines() if "write" not in line), "left a counter out"),
+    ],
+)
+def test_counters_that_were_not_read_are_never_zero(text, says):
+    with pytest.raises(Unsupported, match=says):
+        traffic.parse(text)
+
+
+def test_counters_that_may_not_be_read_give_a_sentence():
+    def forbidden(command, **_):
+        assert command[:2] == ["ncu", "--csv"]
+        return types.SimpleNamespace(stdout="==ERROR== ERR_NVGPUCTRPERM - no permission", stderr="")
+
+    with pytest.raises(Unsupported, match="only administrators"):
+        traffic.dram_bytes(toy, dtype="fp16", sizes=SIZES, call=forbidden, ncu="ncu")
+
+
+def test_without_ncu_there_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(traffic, "ncu_path", lambda: None)
+    with pytest.raises(Unsupported, match="is not installed here"):
+        traffic.dram_bytes(toy, dtype="fp16", sizes=SIZES)
