@@ -5,11 +5,46 @@ Every function here takes ints (a number comes back), NumPy arrays (a curve) or 
 why there is no second place in this book where a cost is written.
 
 Bytes are *compulsory* traffic: every input read once, every output written once. That is the
-least any implementation can move, and what an infinitely large cache would leave.
+least any implementation can move, and what an infinitely large cache would leave. The `_tiles`
+variants say what a tiled kernel issues for the same problem, in ints only.
 """
 
+from book.cost.attention import (
+    decode_attention,
+    flash_attention,
+    kv_append,
+    kv_intensity,
+    mla_decode,
+    unfused_attention,
+)
+from book.cost.attention_tiles import (
+    decode_attention_tiles,
+    flash_attention_tiles,
+    unfused_attention_tiles,
+)
 from book.cost.base import FP32_BYTES, Cost, Number
 from book.cost.matrix import linear, linear_tiles
+from book.cost.mlp import mlp, mlp_tiles
 from book.cost.streams import copy, fma_chain, triad
 
-__all__ = ["FP32_BYTES", "Cost", "Number", "copy", "fma_chain", "linear", "linear_tiles", "triad"]
+__all__ = [
+    "FP32_BYTES",
+    "Cost",
+    "Number",
+    "copy",
+    "decode_attention",
+    "decode_attention_tiles",
+    "flash_attention",
+    "flash_attention_tiles",
+    "fma_chain",
+    "kv_append",
+    "kv_intensity",
+    "linear",
+    "linear_tiles",
+    "mla_decode",
+    "mlp",
+    "mlp_tiles",
+    "triad",
+    "unfused_attention",
+    "unfused_attention_tiles",
+]
