@@ -27,13 +27,6 @@ MODULES = HERE / "node_modules"
 MATHJAX_FILES = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y")
 FONT_SUBSETS = ("latin", "latin-ext", "greek")
 
-# The theme ships 1.6 MB of Font Awesome for these few icons of its buttons. A test compares
-# this list with the icons on the built pages.
-ICONS = (
-    "angle-left angle-right arrow-up bars chevron-down circle-half-stroke code download ellipsis "
-    "expand file file-lines file-pdf home lightbulb list magnifying-glass moon outdent pencil play rocket sun xmark"
-).split()
-
 
 def npm_install(with_tests: bool) -> None:
     """Runs `npm ci` unless node_modules already holds what package-lock.json asks for."""
@@ -89,22 +82,24 @@ def copy_font(target: Path) -> None:
 
 
 def subset_icons(target: Path) -> None:
-    """Font Awesome's solid face cut down to ICONS: 4 KB instead of 1.6 MB."""
+    """Font Awesome's solid face cut down to what the theme shows: 4 KB instead of 1.6 MB."""
     import pydata_sphinx_theme
+    import sphinx_book_theme
     from fontTools import subset
+    from fontTools.ttLib import TTFont
 
-    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-    [vendor] = (theme / "vendor" / "fontawesome").iterdir()
-    css = (vendor / "css" / "all.min.css").read_text()
-    points = {}
-    for selectors, code in re.findall(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}', css):
-        points.update({name: code for name in re.findall(r"\.fa-([\w-]+):before", selectors)})
+    themes = [Path(package.__file__).parent for package in (pydata_sphinx_theme, sphinx_book_theme)]
+    static = themes[0] / "theme" / "pydata_sphinx_theme" / "static"
+    [vendor] = (static / "vendor" / "fontawesome").iterdir()
+    font = TTFont(vendor / "webfonts" / "fa-solid-900.ttf")
+    points = _code_points((vendor / "css" / "all.min.css").read_text(), set(font.getBestCmap()))
+    icons = {name: points[name] for name in sorted(_named(themes) & set(points))}
+
     folder = target / "icons"
     folder.mkdir(parents=True)
     options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False)
-    font = subset.load_font(str(vendor / "webfonts" / "fa-solid-900.ttf"), options)
     subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=[int(points[name], 16) for name in ICONS] + _private_use(theme / "styles"))
+    subsetter.populate(unicodes=[*icons.values(), *_private_use(static / "styles")])
     subsetter.subset(font)
     subset.save_font(font, str(folder / "icons.woff"), options)
     shutil.copy(vendor / "LICENSE.txt", folder / "LICENSE.txt")
@@ -115,13 +110,33 @@ def subset_icons(target: Path) -> None:
         '.fa-solid,.fas,.fa{font:normal 900 1em/1 "Book Icons";display:inline-block;'
         "-webkit-font-smoothing:antialiased;text-rendering:auto}",
         ".fa-lg{font-size:1.25em;line-height:.05em;vertical-align:-.075em}",
-        *(f'.fa-{name}:before{{content:"\\{points[name]}"}}' for name in ICONS),
+        *(f'.fa-{name}:before{{content:"\\{point:x}"}}' for name, point in icons.items()),
     ]
     (folder / "icons.css").write_text("\n".join(rules) + "\n")
 
 
+def _code_points(css: str, known: set[int]) -> dict[str, int]:
+    """Font Awesome's names, with the characters of this face that they stand for."""
+    points = {}
+    for selectors, code in re.findall(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}', css):
+        if int(code, 16) in known:
+            points |= dict.fromkeys(re.findall(r"\.fa-([\w-]+):before", selectors), int(code, 16))
+    return points
+
+
+def _named(themes: list[Path]) -> set[str]:
+    """Icons that the templates and the code of the themes name."""
+    files = [
+        p
+        for theme in themes
+        for p in theme.rglob("*")
+        if p.suffix in (".html", ".py", ".js") and "vendor" not in p.parts
+    ]
+    return {name for p in files for name in re.findall(r"\bfa-([a-z][\w-]*)", p.read_text(encoding="utf-8"))}
+
+
 def _private_use(styles: Path) -> list[int]:
-    """The icons that the theme's own stylesheets write as characters, beside an admonition's title say."""
+    """The icons that the theme's stylesheets write as characters, beside an admonition's title say."""
     text = "".join(path.read_text(encoding="utf-8") for path in styles.glob("*.css"))
     return sorted({ord(character) for character in text if 0xE000 <= ord(character) <= 0xF8FF})
 

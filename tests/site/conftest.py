@@ -96,7 +96,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture
 def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """Makes browser contexts that are watched: new_context(address, **options of Playwright)."""
+    """A function of an address (and Playwright's options) that opens a watched browser context."""
     made: list[tuple[BrowserContext, list[str]]] = []
 
     def make(address: str, **options) -> BrowserContext:
