@@ -1,5 +1,6 @@
 // A numeric self-check: question, field, and a verdict that knows the usual mistakes.
 // `judge` is the rule of book/check.py, step for step; a test compares the two in a browser.
+import { serial } from "./dom.js";
 
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/;
 const THOUSANDS = /^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?$/;
@@ -51,12 +52,10 @@ function make(tag, properties = {}, ...children) {
   return node;
 }
 
-let serial = 0; // several checks on a page, and one check shown twice in a notebook
-
 export function render({ model, el }) {
   const payload = model.get("payload");
   const { words } = payload;
-  const id = `rl-check-${++serial}`;
+  const id = `rl-check-${serial()}`;
 
   const question = make("p", { className: "rl-check-question", id: `${id}-question` }, payload.question);
   // Not type=number: that one refuses "2,730.7" in silence.

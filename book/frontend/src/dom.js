@@ -36,3 +36,9 @@ export function math(text) {
   host.innerHTML = `<math displaystyle="true">${text}</math>`;
   return host;
 }
+
+/** A number that no other widget on the page has. A notebook loads this script once for each widget. */
+export function serial() {
+  globalThis.inferenceRooflineWidgets = (globalThis.inferenceRooflineWidgets ?? 0) + 1;
+  return globalThis.inferenceRooflineWidgets;
+}

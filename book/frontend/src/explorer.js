@@ -2,7 +2,7 @@
 // model in a notebook, and a PageModel on a page without a kernel; nothing here can tell.
 import * as controls from "./controls.js";
 import { drawCurve } from "./curve.js";
-import { h, say } from "./dom.js";
+import { h, say, serial } from "./dom.js";
 import { differences, onCurve, onRoofline, relevant } from "./evidence.js";
 import { exact, fill, percent, quantity, sentence, si, digits } from "./format.js";
 import { legend } from "./legend.js";
@@ -12,12 +12,11 @@ import { drawRoofline } from "./roofline.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
 const PREFERRED = ["bf16", "fp16", "fp32"];
-let views = 0;
 
 function render({ model, el, page = false }) {
   const payload = model.get("payload");
   const { formula, words, accelerators } = payload;
-  const id = page ? el.id : `${payload.id}-view-${++views}`;
+  const id = page ? el.id : `${payload.id}-view-${serial()}`;
   const compiled = compileAll(payload);
   const movable = formula.parameters.filter((p) => !p.source);
   const names = ["accelerator", "dtype", "shown", "view", "against", "preset", "evidence", "rungs", ...movable.map((p) => p.symbol)];
@@ -147,6 +146,7 @@ function render({ model, el, page = false }) {
             ...shared, formula, values: now.values, against: movable.find((p) => p.symbol === state.against), name: roof?.name,
             points: titled(onCurve(series, now.values, state.against, formula.value)),
             ridge: formula.value === "intensity" ? now.ridge : undefined,
+            corner: now.ridge,
             alt: fill(words.alt_formula, { value: formula.value_label, against: state.against, summary }),
           });
       picture.replaceChildren(made.svg);

@@ -33,7 +33,8 @@ function distinct(all) {
 }
 
 function mountAll(root = document) {
-  const all = [...root.querySelectorAll("div.rl-live")];
+  // Only what carries its own state: in a notebook, widgets that another copy of this script drew don't.
+  const all = [...root.querySelectorAll("div.rl-live[data-payload]")];
   distinct(all);
   all.forEach(mount);
 }
