@@ -8,9 +8,12 @@ from IPython.display import Math
 from book.formula import Formula
 
 
-def math(left: str, expression: sympy.Expr, formula: Formula) -> Math:
-    """`left = expression` as display mathematics, its symbols printed as `formula` prints them."""
-    return Math(rf"{left} = {formula.latex(expression)}")
+def math(left: str, expression: sympy.Expr, formula: Formula, **others: str) -> Math:
+    """`left = expression` as display mathematics, its symbols printed as `formula` prints them.
+
+    others: LaTeX of symbols that the formula does not have, by name: ridge="I^*".
+    """
+    return Math(rf"{left} = {formula.latex(expression, **others)}")
 
 
 def boxed(left: str, formula: Formula) -> Math:

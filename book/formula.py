@@ -166,9 +166,10 @@ class Formula:
         """The formula's value."""
         return self.evaluate(**values)
 
-    def latex(self, expression: sympy.Expr | None = None) -> str:
-        """LaTeX of the formula (or of another expression in its symbols)."""
+    def latex(self, expression: sympy.Expr | None = None, **others: str) -> str:
+        """LaTeX of the formula, or of another expression in its symbols and in `others` (name: LaTeX)."""
         names = {p.sympy: p.latex or p.symbol for p in self.parameters}
+        names |= {symbol(name): latex for name, latex in others.items()}
         return sympy.latex(self.expression if expression is None else expression, symbol_names=names)
 
     def javascript(self) -> dict[str, str]:
