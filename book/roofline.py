@@ -18,13 +18,15 @@ def _symbolic(*values: Number) -> bool:
     return any(isinstance(v, sympy.Basic) for v in values)
 
 
-def _least(a: Number, b: Number) -> Number:
+def least(a: Number, b: Number) -> Number:
+    """The smaller of two numbers, arrays (element by element) or symbols."""
     if _symbolic(a, b):
         return sympy.Min(a, b)
     return np.minimum(a, b) if np.ndim(a) or np.ndim(b) else min(a, b)
 
 
-def _most(a: Number, b: Number) -> Number:
+def most(a: Number, b: Number) -> Number:
+    """The larger of two numbers, arrays (element by element) or symbols."""
     if _symbolic(a, b):
         return sympy.Max(a, b)
     return np.maximum(a, b) if np.ndim(a) or np.ndim(b) else max(a, b)
@@ -37,12 +39,12 @@ def ridge(peak: Number, bandwidth: Number) -> Number:
 
 def attainable(intensity: Number, peak: Number, bandwidth: Number) -> Number:
     """min(F, I * beta), FLOP/s: the most that code of this intensity can get."""
-    return _least(peak, intensity * bandwidth)
+    return least(peak, intensity * bandwidth)
 
 
 def time(flops: Number, bytes: Number, peak: Number, bandwidth: Number) -> Number:
     """max(flops / F, bytes / beta), seconds: the floor, if arithmetic and traffic overlap fully."""
-    return _most(flops / peak, bytes / bandwidth)
+    return most(flops / peak, bytes / bandwidth)
 
 
 def time_serial(flops: Number, bytes: Number, peak: Number, bandwidth: Number) -> Number:

@@ -112,14 +112,29 @@ class Model:
     @property
     def parameters(self) -> int:
         """Every number a checkpoint stores, counted from the fields; see the comments below."""
+        return sum(self.parameter_parts.values())
+
+    @property
+    def parameter_parts(self) -> dict[str, int]:
+        """`parameters` by what reads them: they add up to it.
+
+        "input table": looked up, a row a token; 0 where it is tied, for then a step reads all of it
+        as the "head". "experts": the routed ones, all of them. "prediction": multi-token-prediction
+        modules, which plain decoding leaves alone. "blocks": the rest, read for every token.
+        """
         dense = self.layers if self.experts is None else self.experts.n_dense_layers
-        blocks = dense * _block(self, _dense_mlp(self))
+        blocks, experts = dense * _block(self, _dense_mlp(self)), 0
         if self.experts is not None:
-            blocks += (self.layers - dense) * _block(self, _mixture(self, self.experts))
+            experts = (self.layers - dense) * self.experts.n_experts * _expert(self, self.experts)
+            blocks += (self.layers - dense) * _block(self, _mixture(self, self.experts)) - experts
         embedding = self.vocab * self.d_model
-        tables = embedding if self.tied_embeddings else 2 * embedding
-        final_norm = self.d_model
-        return blocks + tables + final_norm + self.mtp_layers * _mtp(self)
+        return {
+            "input table": 0 if self.tied_embeddings else embedding,
+            "blocks": blocks + self.d_model,  # with the final norm
+            "experts": experts,
+            "prediction": self.mtp_layers * _mtp(self),
+            "head": embedding,
+        }
 
 
 def _attention_layers(model: Model) -> Layers:
@@ -183,12 +198,16 @@ def _attention(model: Model) -> int:
     return total
 
 
+def _expert(model: Model, moe: Experts) -> int:
+    """One routed expert."""
+    one = _weights(_mlp_layers(model.d_model, moe.d_ff_expert), model.fp8_block_scales)
+    return one + (2 * moe.d_ff_expert + model.d_model if moe.expert_bias else 0)
+
+
 def _mixture(model: Model, moe: Experts) -> int:
     """All experts of a block, the shared ones and the router."""
     d, scales = model.d_model, model.fp8_block_scales
-    one = _weights(_mlp_layers(d, moe.d_ff_expert), scales)
-    if moe.expert_bias:
-        one += 2 * moe.d_ff_expert + d
+    one = _expert(model, moe)
     # Shared experts are stored as one wide MLP; with 128 x 128 blocks that is the same sum.
     shared = _weights(_mlp_layers(d, moe.n_shared * moe.d_ff_expert), scales)
     router = d * moe.n_experts  # never quantised
