@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from book.display import si
 from book.labels import Labels, around
-from book.shown import SIZE, colour, style
+from book.shown import SIZE, PageFigure, colour, style
 
 # How each rung of evidence is drawn, everywhere in the book.
 _MARKS: dict[str, dict[str, Any]] = {
@@ -28,7 +28,7 @@ _MARKS: dict[str, dict[str, Any]] = {
 def new(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Figure, Axes]:
     """An empty figure in the book's style, and its axes. Sizes in inches."""
     with matplotlib.rc_context(style()):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = PageFigure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         return figure, figure.subplots()
 

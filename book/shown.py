@@ -60,7 +60,6 @@ def style() -> dict[str, Any]:
 
 
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 _ROLE = {pair[0]: role for role, pair in reversed(PALETTE.items())}
 _CSS = (
     ".rl-figure{margin:1em 0;max-width:36rem}"
@@ -131,3 +130,13 @@ def show(figure: Figure, alt: str = "", caption: str = "") -> Shown:
     below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     page = f'<figure class="rl-figure"><style>{css()}{_CSS}</style>{_svg(figure, alt)}{below}</figure>'
     return Shown(page, _png(figure), alt)
+
+
+class PageFigure(Figure):
+    """A matplotlib figure that a notebook shows as `show` does, with no pyplot and no magic command.
+
+    It needs its alt text, as its label or from the function that drew it.
+    """
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return show(self)._repr_mimebundle_()

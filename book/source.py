@@ -31,7 +31,7 @@ _CSS = (
     "background:var(--rl-card);color:var(--rl-text)}"
     ".rl-source figcaption{margin:0;padding:.4em .9em;font:.85em var(--book-sans,system-ui);"
     "color:var(--rl-dim);text-align:left;border-bottom:1px solid var(--rl-line)}"
-    ".rl-source pre{margin:0;padding:.8em .9em;overflow-x:auto;border:0;background:none;color:inherit;"
+    "figure.rl-source pre{margin:0;padding:.8em .9em;overflow-x:auto;border:0;background:none;color:inherit;"
     "font-size:.82em;line-height:1.45;white-space:pre;tab-size:4}"
     ".rl-source pre:focus-visible{outline:2px solid var(--rl-predicted);outline-offset:-2px}"
 ) + "".join(

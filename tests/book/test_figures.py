@@ -193,3 +193,13 @@ def test_spreading_moves_as_little_as_it_can():
     assert spread([0, 0], 10) == [-5, 5]
     assert spread([0, 100, 101, 102], 10) == [0, 91, 101, 111]
     assert spread([], 10) == []
+
+
+def test_a_notebook_shows_a_figure_by_itself(full):
+    """Without it a cell that ends in a figure prints "<Figure size ...>": no pyplot, so no backend draws."""
+    from IPython.core.formatters import DisplayFormatter
+
+    data, _ = DisplayFormatter().format(full)
+    assert {"text/html", "image/png"} <= set(data)
+    assert data["text/html"] == figures.show(full).html
+    assert data["text/plain"] == "Figure: All on one line."
