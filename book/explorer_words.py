@@ -23,7 +23,7 @@ WORDS: dict[str, str] = {
     "lacking": "{accelerator} has no unit for {missing}: those formats are greyed out.",
     "not_drawn": "no {dtype}, not drawn",
     "sliders": "sliders",
-    "keyboard": "Keyboard: Tab to a slider; ← → one step, Page Up and Page Down bigger ones.",
+    "keyboard": "Keyboard: ← → one step of a slider, Page Up and Page Down several.",
     "reset": "reset",
     "copy": "copy link to this position",
     "copied": "link copied",

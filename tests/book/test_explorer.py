@@ -2,6 +2,7 @@
 
 import json
 import re
+from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import ipywidgets
@@ -294,3 +295,18 @@ def test_the_summary_agrees_with_the_formula():
     assert "intensity 2,731 FLOP/byte" in linear(m=8192, k=8192, n=8192).summary()
     assert "bound by compute" in linear(m=8192).summary()
     assert "0.339 % of peak, bound by memory" in linear(m=1, k=32768, n=131072).summary()
+
+
+def test_any_text_survives_the_way_through_the_page():
+    label = 'it\'s <b>5 > 4</b> & "more" µ'
+    explorer = linear(evidence=[{**COUNTED, "label": label}])
+    found = {}
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            if tag == "div":
+                found.update(attributes)
+
+    Reader().feed(explorer.static_html())
+    assert json.loads(found["data-state"])["evidence"][0]["label"] == label
+    assert json.loads(found["data-payload"]) == explorer.payload

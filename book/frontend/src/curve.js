@@ -13,15 +13,16 @@ function walk(low, high, log) {
 }
 
 /**
- * ctx: {compiled, formula, words, against (parameter), values (complete), range, points, ridge, name, width, alt}.
+ * ctx: {compiled, formula, words, against (parameter), values (complete), range, points, ridge, corner, name, width, alt}.
  * range: the value's smallest and largest over all slider positions, so that the axis stands still.
  */
-export function drawCurve({ compiled, formula, words, against, values, range, points, ridge, name, width, alt }) {
+export function drawCurve({ compiled, formula, words, against, values, range, points, ridge, corner, name, width, alt }) {
   const shape = layout(width);
   const frame = frameOf(shape);
   const log = against.scale === "log2";
   const at = (output, v) => compiled.outputs[output]({ ...values, [against.symbol]: v });
-  const xs = walk(against.low, against.high, log);
+  const bend = against.symbol === "intensity" ? [corner] : []; // where the curve may have a corner
+  const xs = [...walk(against.low, against.high, log), ...bend].filter((v) => v >= against.low && v <= against.high).sort((a, b) => a - b);
   const curve = xs.map((v) => [v, at(formula.value, v)]);
   const limit = compiled.outputs.limit ? xs.map((v) => [v, at("limit", v)]) : [];
   const y = [Math.min(range[0], ...points.map((p) => p.y)) / 1.5, Math.max(range[1], ...points.map((p) => p.y), ridge ?? 0) * 2];

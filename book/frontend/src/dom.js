@@ -42,3 +42,12 @@ export function serial() {
   globalThis.inferenceRooflineWidgets = (globalThis.inferenceRooflineWidgets ?? 0) + 1;
   return globalThis.inferenceRooflineWidgets;
 }
+
+/** Plain keys stay with a widget: a notebook in command mode takes the arrows, Enter and letters for itself. */
+export function keepKeys(el) {
+  el.addEventListener("keydown", (e) => {
+    const notebooks = e.ctrlKey || e.metaKey || e.altKey || (e.shiftKey && e.key === "Enter");
+    if (!notebooks) e.stopPropagation();
+  });
+  return el;
+}

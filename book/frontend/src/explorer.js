@@ -2,7 +2,7 @@
 // model in a notebook, and a PageModel on a page without a kernel; nothing here can tell.
 import * as controls from "./controls.js";
 import { drawCurve } from "./curve.js";
-import { h, say, serial } from "./dom.js";
+import { h, keepKeys, say, serial } from "./dom.js";
 import { differences, onCurve, onRoofline, relevant } from "./evidence.js";
 import { exact, fill, percent, quantity, sentence, si, digits } from "./format.js";
 import { legend } from "./legend.js";
@@ -87,7 +87,7 @@ function render({ model, el, page = false }) {
   const varied = accelerators.length > 0;
   el.classList.add("rl-live", "rl-alive");
   el.replaceChildren(
-    h("div", { class: "rl-explorer", role: "group", "aria-label": formula.title },
+    keepKeys(h("div", { class: "rl-explorer", role: "group", "aria-label": formula.title },
       h("div", { class: "rl-head" }, controls.heading(formula), payload.views.length > 1 ? part.view.el : null),
       h("div", { class: "rl-choose" },
         varied ? part.card.el : null,
@@ -101,7 +101,7 @@ function render({ model, el, page = false }) {
       h("div", { class: "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
       key,
       h("div", { class: "rl-foot" }, h("span", { class: "rl-hint" }, words.keyboard), h("span", { class: "rl-acts" }, reset, copy)),
-      spoken),
+      spoken)),
   );
 
   // -------------------------------------------------------------------------------- what they show

@@ -138,10 +138,10 @@ export function operatingPoint(svg, frame) {
       set(down, { x1: px, x2: px, y1: py, y2: frame.y1 });
       set(across, { x1: frame.x0, x2: px, y1: py, y2: py });
       set(ball, { cx: px, cy: py });
-      // Above a slope lie only other cards' roofs; above a flat roof their names do.
+      // Above a slope lie only other cards' roofs. Above a flat roof are names, just below it evidence.
       const room = px - frame.x0 > 90;
       const up = room && !flat;
-      set(text, { x: px + (room ? -11 : 12), y: py + (up ? -9 : 21), "text-anchor": room ? "end" : "start" });
+      set(text, { x: px + (room ? -11 : 12), y: py + (flat ? 36 : up ? -9 : 21), "text-anchor": room ? "end" : "start" });
       say(text, words);
     },
   };
