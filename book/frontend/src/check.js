@@ -1,6 +1,6 @@
 // A numeric self-check: question, field, and a verdict that knows the usual mistakes.
 // `judge` is the rule of book/check.py, step for step; a test compares the two in a browser.
-import { serial } from "./dom.js";
+import { keepKeys, serial } from "./dom.js";
 
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/;
 const THOUSANDS = /^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?$/;
@@ -105,8 +105,6 @@ export function render({ model, el }) {
     model.set("solved", said.right);
     model.save_changes();
   });
-  // A notebook's single-letter commands must not hear what is typed here.
-  input.addEventListener("keydown", (event) => event.stopPropagation());
   input.addEventListener("input", () => {
     delete root.dataset.verdict;
     input.removeAttribute("aria-invalid");
@@ -123,7 +121,7 @@ export function render({ model, el }) {
     if (input.value) show(input.value);
   });
 
-  const root = make("div", { className: "rl-check" }, question, form, feedback, reveal, solution);
+  const root = keepKeys(make("div", { className: "rl-check" }, question, form, feedback, reveal, solution));
   root.setAttribute("role", "group");
   root.setAttribute("aria-labelledby", question.id);
   el.append(root);
