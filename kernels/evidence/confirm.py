@@ -27,6 +27,14 @@ RUNGS = ("counted", "compiled", "timed", "recorded", "published")
 STAND_IN = "h100_sxm"  # the card that evidence is drawn for where there is no GPU
 
 
+# Headings and the sentences of the last block may wrap, so that the numbers fit a narrow page.
+_CSS = (
+    ".rl-evidence .rl-table th,.rl-evidence .rl-table td{padding:.3em .55em}"
+    ".rl-evidence .rl-table thead th{white-space:normal;vertical-align:bottom}"
+    ".rl-evidence .rl-table:last-child td{white-space:normal}"
+)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What is known of one kernel, rung by rung.
@@ -100,99 +108,21 @@ class Evidence:
         )
 
     def tables(self) -> list[Any]:
-        """The blocks that make the table: counted, compiled, the rungs."""
-        from book.display import Column, number, table
+        """The blocks that make the table: counted, compiled, timed, and how each rung stands."""
+        from kernels.evidence import blocks  # as above: only those who look need it
 
-        def whole(value: float) -> str:
-            return number(int(value))
-
-        axis, blocks = self.experiment.axis, []
+        axis, made = self.experiment.axis, []
         if self.rows:
-            workspace = (
-                [Column("workspace", "workspace bytes", whole)]
-                if any(r.workspace_bytes for r in self.rows)
-                else []
-            )
-            fixed = {n: v for n, v in self.rows[0].sizes.items() if n != axis}
-            cells = [
-                {
-                    axis: r.sizes[axis],
-                    "formula": r.formula_bytes,
-                    "counted": r.counted_bytes,
-                    "workspace": r.workspace_bytes or None,
-                    "useful": r.useful_flops,
-                    "padding": None if r.padding is None else f"{r.padding:.4g}",
-                    "intensity": number(float(r.intensity), 4),
-                    "exact": "exact" if r.exact else "✗",
-                }
-                for r in self.rows
-            ]
-            columns = [
-                Column(axis, axis, whole),
-                Column("formula", "bytes by formula", whole),
-                Column("counted", "bytes counted", whole),
-                *workspace,
-                Column("useful", "useful FLOP", whole),
-                Column("padding", "issued / useful"),
-                Column("intensity", "FLOP/byte"),
-                Column("exact", "", align="left"),
-            ]
-            where = ", ".join(filter(None, [described(fixed), self.rows[0].dtype]))
-            blocks.append(table(cells, columns, f"counted: {self.experiment.name}, {where}"))
+            made.append(blocks.counted(self.experiment.name, axis, self.rows))
         if self.compiled:
-            cells = [
-                {
-                    "target": c.target,
-                    axis: c.sizes[axis],
-                    "instruction": c.instruction,
-                    "registers": c.registers,
-                    "spills": "none" if not c.spills else f"{c.spill_bytes} B",
-                    "shared": f"{c.shared_bytes / 1024:.3g} KiB" if c.shared_bytes else "none",
-                    "occupancy": f"{100 * c.occupancy:.0f} %",
-                }
-                for c in self.compiled
-            ]
-            matrix = any(c.matrix_instructions for c in self.compiled)
-            columns = [
-                "target",
-                Column(axis, axis, whole),
-                *([Column("instruction", "matrix instruction")] if matrix else []),
-                "registers",
-                Column("spills", "spills", align="left"),
-                Column("shared", "shared memory", align="right"),
-                Column("occupancy", "occupancy", align="right"),
-            ]
-            blocks.append(table(cells, columns, f"compiled: {self.compiled[0].kernel}, no GPU needed"))
+            made.append(blocks.compiled(axis, self.compiled))
         if self.timed:
-            cells = [
-                {
-                    axis: t.sizes[axis],
-                    "time": f"{t.seconds * 1e6:,.1f} µs",
-                    "bytes": f"{t.bytes_per_s / 1e9:,.0f}",
-                    "flops": f"{t.flops_per_s / 1e12:,.4g}",
-                    "roof": f"{100 * t.of_roof:.0f} %",
-                    "alarm": "impossible" if t.alarms else "",
-                }
-                for t in self.timed
-            ]
-            columns = [
-                Column(axis, axis, whole),
-                Column("time", "time", align="right"),
-                Column("bytes", "GB/s"),
-                Column("flops", "TFLOP/s"),
-                Column("roof", "of measured roof", align="right"),
-                Column("alarm", ""),
-            ]
-            fixed = {n: v for n, v in self.timed[0].sizes.items() if n != axis}
-            blocks.append(table(cells, columns, f"timed here: {described(fixed)}, {self.timed[0].dtype}"))
-        standing = [{"rung": rung, "here": self.status[rung]} for rung in RUNGS if rung in self.status]
-        return [*blocks, table(standing, ["rung", Column("here", "how it stands")], "evidence, rung by rung")]
+            made.append(blocks.timed(axis, self.timed))
+        return [*made, blocks.rungs({rung: self.status[rung] for rung in RUNGS if rung in self.status})]
 
     def _repr_html_(self) -> str:
-        # The last column of the rungs holds sentences: they may wrap, so that the table stays narrow.
-        *blocks, rungs = [t._repr_html_() for t in self.tables()]
-        style = "<style>.rl-rungs td{white-space:normal!important}</style>"
-        return f'<div class="rl-evidence">{"".join(blocks)}<div class="rl-rungs">{style}{rungs}</div></div>'
+        blocks = "".join(block._repr_html_() for block in self.tables())
+        return f'<div class="rl-evidence"><style>{_CSS}</style>{blocks}</div>'
 
     def __repr__(self) -> str:
         return "\n\n".join(repr(block) for block in self.tables())
@@ -248,8 +178,9 @@ def confirm(
 
 
 def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tuple, str]:
-    if devices.MODE == "missing":
-        return (), f"not run: {devices.why_not()}"
+    reason = counting.why_not()
+    if reason:
+        return (), f"not run: {reason}"
     made = counting.rows(experiment, rows)
     return made, f"{len(made)} sizes in Triton's interpreter; every byte and FLOP as the formulas say"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from book import catalog
@@ -57,6 +58,19 @@ def rows(
     where = child.spec(experiment)
     requests = [{"task": "count", "experiment": where, "sizes": one, "dtype": dtype} for one in sizes]
     return tuple(CountedRow(**answer) for answer in child.run(requests, interpret=True))
+
+
+def why_not() -> str:
+    """Why nothing can be counted on this machine: a sentence, or "" if it can."""
+    if devices.MODE == "missing":
+        return devices.why_not()
+    versions = [tuple(map(int, version(p).split(".")[:2])) for p in ("triton", "numpy")]
+    if versions[0] < (3, 7) and versions[1] >= (2, 4):
+        return (
+            f"numpy {version('numpy')} is too new for the interpreter of Triton {version('triton')}: install "
+            "numpy below 2.4, or Triton 3.7 or later."
+        )
+    return ""
 
 
 def count_request(request: dict[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from book import cost
+from kernels.evidence.ceilings import Ceilings
 from kernels.evidence.clocks import Clock, Timing, WallClock
 from kernels.evidence.errors import PhysicsDisagrees
 from kernels.evidence.machine import cpu_here
-from kernels.evidence.timed import Ceilings
 
 LABEL = "this CPU, torch"
 ROWS = (1, 2, 16, 64, 256)

@@ -8,14 +8,14 @@ and of its datasheet.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from book import catalog, roofline
 from kernels.evidence import alarm
+from kernels.evidence.ceilings import Ceilings, ceilings, room
 from kernels.evidence.clocks import Clock, EventClock
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence.machine import Device, gpu_here
@@ -23,30 +23,6 @@ from kernels.evidence.sweeps import described, sweep
 from kernels.experiment import Experiment
 
 MEASURED_TOLERANCE = 0.05  # kernels may beat a measured ceiling by this much: it is a kernel's too
-STREAM_BYTES = 2**30  # of each tensor that the bandwidth ceiling moves
-MATMUL_SIZE = 8192  # rows, columns and depth of the arithmetic ceiling's product
-FREE_SHARE = 0.7  # of the free memory that a measurement may take
-
-
-@dataclass(frozen=True)
-class Ceilings:
-    """What this device can do, measured now: bytes/s and FLOP/s, each with what reached it.
-
-    bandwidths, peaks: every candidate by name; `bandwidth` and `peak` are the best of them.
-    """
-
-    dtype: str
-    bandwidth: float
-    bandwidth_by: str
-    peak: float
-    peak_by: str
-    bandwidths: Mapping[str, float]
-    peaks: Mapping[str, float]
-    notes: tuple[str, ...] = ()
-
-    def roof(self, name: str) -> roofline.Roof:
-        """The measured roof, for the figures."""
-        return roofline.Roof(name, self.peak, self.bandwidth)
 
 
 @dataclass(frozen=True)
@@ -129,73 +105,6 @@ def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> floa
     return error
 
 
-# ---------------------------------------------------------------------------------- ceilings
-
-
-def ceilings(device: Device, dtype: str, clock: Clock) -> Ceilings:
-    """Measure this GPU's bandwidth and its arithmetic in `dtype`, by torch and by our kernels.
-
-    Bandwidth: copy and triad and a plain read. Arithmetic: torch.matmul, and our `matmul` where
-    Triton has matrix instructions; for fp32 the multiply-add chain as well. The best one counts.
-    """
-    bandwidths = _bandwidths(device, clock)
-    peaks, notes = _peaks(device, dtype, clock)
-    best_bandwidth, best_peak = max(bandwidths, key=bandwidths.get), max(peaks, key=peaks.get)
-    return Ceilings(
-        dtype,
-        bandwidths[best_bandwidth],
-        best_bandwidth,
-        peaks[best_peak],
-        best_peak,
-        bandwidths,
-        peaks,
-        tuple(notes),
-    )
-
-
-def _bandwidths(device: Device, clock: Clock) -> dict[str, float]:
-    import torch
-
-    bytes_each = min(STREAM_BYTES, _room(device) // 4)
-    a, b, y = (torch.randn(bytes_each // 4, device=device.torch_device) for _ in range(3))
-    works: dict[str, tuple[Callable[[], Any], int]] = {
-        "torch copy": (lambda: y.copy_(a), 2),
-        "torch triad": (lambda: torch.add(a, b, alpha=3.0, out=y), 3),
-        "torch read": (lambda: a.sum(), 1),
-    }
-    return {name: tensors * bytes_each / clock.time(work).seconds for name, (work, tensors) in works.items()}
-
-
-def _peaks(device: Device, dtype: str, clock: Clock) -> tuple[dict[str, float], list[str]]:
-    import torch
-
-    size, notes = MATMUL_SIZE, []
-    while 3 * size * size * 8 > _room(device) and size > 512:
-        size //= 2
-    if size < MATMUL_SIZE:
-        notes.append(f"Little memory is free: the arithmetic ceiling's product is {size} wide.")
-    peaks = {}
-    torch_dtype = getattr(torch, {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[dtype])
-    x, w = (torch.randn(size, size, device=device.torch_device).to(torch_dtype) for _ in range(2))
-    peaks[f"torch.matmul {size}"] = 2 * size**3 / clock.time(lambda: x @ w).seconds
-    if device.target == "sm_75":
-        notes.append("Triton has no tensor-core code for sm_75: the arithmetic ceiling is torch.matmul's.")
-    else:
-        ours = importlib.import_module("kernels.matmul").experiment
-        if dtype in ours.dtypes:
-            peaks.update(_kernel_peak(ours, device, dtype, clock, dict.fromkeys(ours.sizes, size)))
-    if dtype == "fp32":
-        chain = importlib.import_module("kernels.fma_chain").experiment
-        peaks.update(_kernel_peak(chain, device, dtype, clock, {"n": 2**24, "k": 512}))
-    return peaks, notes
-
-
-def _kernel_peak(experiment: Experiment, device: Device, dtype: str, clock: Clock, sizes: dict) -> dict:
-    inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
-    seconds = clock.time(lambda: experiment.run(**inputs)).seconds
-    return {f"kernels.{experiment.name}": experiment.cost(**sizes, itemsize=4).flops / seconds}
-
-
 # ----------------------------------------------------------------------------- measurements
 
 
@@ -214,7 +123,7 @@ def measure(
     Raises PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
     """
     itemsize = catalog.itemsize(dtype)
-    sizes, note = shrink(experiment, sizes, itemsize, _room(device))
+    sizes, note = shrink(experiment, sizes, itemsize, room(device))
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
     error = check(experiment, inputs, dtype)
     timing = clock.time(lambda: experiment.run(**inputs), budget)
@@ -254,20 +163,10 @@ def measure(
     )
 
 
-def _room(device: Device) -> int:
-    """Bytes that a measurement on this GPU may take."""
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-        return int(torch.cuda.mem_get_info()[0] * FREE_SHARE)
-    return int(device.free_bytes * FREE_SHARE)
-
-
 def shrink(
-    experiment: Experiment, sizes: Mapping[str, int], itemsize: float, room: int
+    experiment: Experiment, sizes: Mapping[str, int], itemsize: float, available: int
 ) -> tuple[dict[str, int], str]:
-    """Sizes that fit in `room` bytes with their float64 reference, and a sentence if they shrank.
+    """Sizes that fit in `available` bytes with their float64 reference, and a sentence if they shrank.
 
     The largest size other than the sweep's axis is halved until the tensors fit. Raises
     Unsupported if they never do.
@@ -278,13 +177,13 @@ def shrink(
         moved = experiment.cost(**sizes, itemsize=itemsize).bytes
         return moved * (1 + 2 * 8 / itemsize)  # the tensors, and float64 copies with a temporary
 
-    while need() > room:
+    while need() > available:
         others = [name for name in sizes if name != experiment.axis] or list(sizes)
         name = max(others, key=sizes.get)
         if sizes[name] <= 256:
             raise Unsupported(
                 f"{experiment.name} at {described(wanted)} needs {need() / 1e9:.2f} GB and "
-                f"{room / 1e9:.2f} GB are free: close other programs on the GPU, or choose smaller sizes."
+                f"{available / 1e9:.2f} GB are free: close other programs on the GPU, or choose smaller sizes."
             )
         sizes[name] //= 2
     if sizes == wanted:

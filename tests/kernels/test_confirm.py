@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from book import cost
-from kernels.evidence import PhysicsDisagrees, confirm
+from kernels.evidence import PhysicsDisagrees, confirm, counting
 from kernels.evidence.confirm import RUNGS
 from kernels.linear import experiment as linear
 from tests.kernels.toy import experiment as toy
@@ -43,7 +43,7 @@ def test_every_rung_is_named_and_an_absent_one_says_so(evidence):
     for rung in RUNGS:
         assert rung in text and rung in page
     assert "not measured yet" in text and "not measured yet" in page
-    assert "exact" in text and "wgmma" in page
+    assert "✓" in text and "wgmma" in page
 
 
 def test_the_text_is_the_same_in_every_run(evidence):
@@ -66,6 +66,12 @@ def test_points_are_series_with_their_rung():
 def test_the_figure_carries_the_counted_points(evidence):
     figure = evidence.figure()
     assert any(len(line.get_xdata()) == 2 for axes in figure.axes for line in axes.get_lines())
+
+
+def test_where_kernels_are_compiled_a_child_counts(monkeypatch):
+    here = confirm(toy, rungs=["counted"], m=1, k=128, n=128).rows
+    monkeypatch.setattr(counting.devices, "MODE", "compiled")
+    assert counting.rows(toy, [{"m": 1, "k": 128, "n": 128}]) == here
 
 
 def test_split_k_workspace_is_a_column_of_its_own():
@@ -105,3 +111,11 @@ def test_a_multiply_add_counted_as_one_flop_is_refused():
 def test_bad_arguments_give_a_sentence(wrong, says):
     with pytest.raises((ValueError, KeyError), match=says):
         confirm(toy, **wrong)
+
+
+def test_an_interpreter_that_cannot_run_is_said_and_not_hidden(monkeypatch):
+    old = {"triton": "3.6.0", "numpy": "2.5.1"}
+    monkeypatch.setattr(counting, "version", old.__getitem__)
+    made = confirm(toy, rungs=["counted"], m=1, k=128, n=128)
+    assert made.rows == () and made.points() == []
+    assert "not run: numpy 2.5.1 is too new for the interpreter of Triton 3.6.0" in repr(made)
