@@ -1,0 +1,71 @@
+"""A whole model on a whole machine: prefill, decode step, cache, latency, throughput.
+
+    >>> from book import serving
+    >>> d = serving.deploy("llama3-70b", "h200_sxm", weight_bits=8, gpus=2)
+    >>> serving.decode_step(d, batch=32, context=8192).time      # seconds, the floor
+    >>> serving.sequences(d, context=8192)                       # how many fit
+
+Built from `book.cost`, `book.roofline` and the catalog. Everything takes numbers or arrays and is
+in SI base units. Times are floors unless a `StepLaw` is given.
+"""
+
+from book.serving.cache import (
+    cache_bytes,
+    kv_bytes,
+    kv_bytes_per_token,
+    kv_capacity,
+    kv_share,
+    sequences,
+)
+from book.serving.deployment import Deployment, deploy
+from book.serving.limits import (
+    attention_equals_linear,
+    critical_rows,
+    crossover_context,
+    throughput_ceiling,
+    utilisation,
+)
+from book.serving.phases import (
+    Step,
+    decode_step,
+    prefill,
+    prefill_attention_flops,
+    throughput,
+    tpot,
+    ttft,
+)
+from book.serving.weights import (
+    active_parameters,
+    experts_touched,
+    parameters_read,
+    weight_bytes,
+    weight_bytes_read,
+)
+
+__all__ = [
+    "Deployment",
+    "Step",
+    "active_parameters",
+    "attention_equals_linear",
+    "cache_bytes",
+    "critical_rows",
+    "crossover_context",
+    "decode_step",
+    "deploy",
+    "experts_touched",
+    "kv_bytes",
+    "kv_bytes_per_token",
+    "kv_capacity",
+    "kv_share",
+    "parameters_read",
+    "prefill",
+    "prefill_attention_flops",
+    "sequences",
+    "throughput",
+    "throughput_ceiling",
+    "tpot",
+    "ttft",
+    "utilisation",
+    "weight_bytes",
+    "weight_bytes_read",
+]

@@ -1,0 +1,99 @@
+"""The KV cache of a model: bytes a token, bytes a sequence, and how many sequences fit."""
+
+from __future__ import annotations
+
+from book import cost
+from book.catalog import Model
+from book.cost import Number
+from book.cost.base import ceil_div
+from book.roofline import least, most
+from book.serving.deployment import Deployment
+from book.serving.weights import weight_bytes
+
+
+def kv_bytes_per_token(model: Model, bits: Number = 16) -> Number:
+    """kappa: bytes that one token leaves in the caches of all layers.
+
+    2 * N * G * d * s; of latent attention N * (latent + rope) * s, for there is one latent and no V.
+    """
+    return model.layers * _layer_bytes(model, bits)
+
+
+def kv_bytes(model: Model, context: Number, bits: Number = 16) -> Number:
+    """Bytes of one sequence's cache. A sliding-window layer keeps its window and no more."""
+    return _layer_bytes(model, bits) * sum(
+        layers * tokens for layers, tokens in contexts(model, context) if layers
+    )
+
+
+def contexts(model: Model, context: Number) -> tuple[tuple[int, Number], ...]:
+    """(layers, tokens that each of them looks back on) at this context: all layers, or two kinds."""
+    a = model.attention
+    if not a.window:
+        return ((model.layers, context),)
+    return ((a.global_layers, context), (a.window_layers, least(context, a.window)))
+
+
+def _layer_bytes(model: Model, bits: Number) -> Number:
+    a = model.attention
+    if a.type == "mla":
+        return _latent(model, 1, 1, bits).reads["kv"]
+    return sum(cost.kv_append(1, model.kv_heads, model.head_dim, bits / 8).writes.values())
+
+
+def _latent(model: Model, batch: Number, context: Number, bits: Number) -> cost.Cost:
+    a = model.attention
+    return cost.mla_decode(
+        batch, model.heads, a.kv_lora_rank, a.qk_rope_head_dim, context, kv_itemsize=bits / 8
+    )
+
+
+def decode_layer(model: Model, batch: Number, context: Number, bits: Number) -> cost.Cost:
+    """One layer's attention of a decode step, with the cache as its only traffic: {"kv": bytes}."""
+    if model.attention.type == "mla":
+        c = _latent(model, batch, context, bits)
+        return cost.Cost(c.flops, {"kv": c.reads["kv"]})
+    c = cost.decode_attention(
+        batch, model.heads, model.kv_heads, model.head_dim, context, kv_itemsize=bits / 8
+    )
+    return cost.Cost(c.flops, {"kv": c.reads["k"] + c.reads["v"]})
+
+
+def kv_share(model: Model, gpus: Number) -> Number:
+    """The part of every sequence's cache that each of `gpus` cards holds.
+
+    Whole KV heads are dealt out, and copied where there are more cards than heads. A latent serves
+    all heads, so every card holds all of it.
+    """
+    if model.attention.type == "mla":
+        return 1
+    return ceil_div(model.kv_heads, gpus) / model.kv_heads
+
+
+def cache_bytes(
+    d: Deployment, *, memory: Number | None = None, fraction: Number = 0.9, reserve: Number = 0
+) -> Number:
+    """Bytes of one card that are left for the cache; 0 if the weights do not fit.
+
+    memory: of a card; by default what the driver reports, or the label where that is not known.
+    fraction: how much of it the engine may use (vLLM's gpu_memory_utilization is 0.9 by default).
+    reserve: bytes for activations and graphs on top of that.
+    """
+    card = d.accelerator
+    memory = (card.driver_bytes or card.capacity) if memory is None else memory
+    return most(0, memory * fraction - reserve - weight_bytes(d.model, d.weight_bits) / d.gpus)
+
+
+def kv_capacity(d: Deployment, **memory: Number) -> Number:
+    """Tokens that the cache can hold, over all sequences. Arguments as for `cache_bytes`.
+
+    For models with sliding windows this is for contexts within the window; see `sequences`.
+    """
+    per_token = kv_bytes_per_token(d.model, d.kv_bits) * kv_share(d.model, d.gpus)
+    return cache_bytes(d, **memory) / per_token
+
+
+def sequences(d: Deployment, context: Number, **memory: Number) -> Number:
+    """B_max: whole sequences of `context` tokens that fit at once. Arguments as for `cache_bytes`."""
+    each = kv_bytes(d.model, context, d.kv_bits) * kv_share(d.model, d.gpus)
+    return cache_bytes(d, **memory) // each

@@ -1,0 +1,72 @@
+"""Where the regimes change, and what no batch can get past."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from book import roofline
+from book.cost import Number
+from book.roofline import least
+from book.serving.cache import contexts, kv_bytes, kv_bytes_per_token, kv_share
+from book.serving.deployment import Deployment
+from book.serving.phases import decode_step, prefill_attention_flops
+from book.serving.weights import active_parameters, weight_bytes_read
+
+
+def critical_rows(peak: Number, bandwidth: Number, itemsize: Number = 2) -> Number:
+    """M* = F s / (2 beta): rows at which weights of `itemsize` bytes turn from traffic to arithmetic.
+
+    peak: of the arithmetic's dtype; itemsize: of the stored weight. They need not be the same dtype.
+    """
+    return roofline.ridge(peak, bandwidth) * itemsize / 2
+
+
+def utilisation(rows: Number, peak: Number, bandwidth: Number, itemsize: Number = 2) -> Number:
+    """min(1, I / I*) with I = 2 rows / s: the share of the peak that `rows` rows can use."""
+    return least(1, rows / critical_rows(peak, bandwidth, itemsize))
+
+
+def crossover_context(d: Deployment, batch: Number) -> Number:
+    """S = W / (B kappa): the context at which a decode step reads as much cache as weights.
+
+    Infinite where every layer's window is full before that.
+    """
+    m, a = d.model, d.model.attention
+    weights = weight_bytes_read(m, batch, d.weight_bits, d.count) / d.gpus
+    each = weights / (batch * kv_share(m, d.gpus))  # bytes of cache a sequence may have
+    if not a.window:
+        return each / kv_bytes_per_token(m, d.kv_bits)
+    within = each / kv_bytes_per_token(m, d.kv_bits)
+    slope = kv_bytes_per_token(m, d.kv_bits) * a.global_layers / m.layers  # beyond the window
+    beyond = np.inf if not a.global_layers else a.window + (each - kv_bytes(m, a.window, d.kv_bits)) / slope
+    found = np.where(within <= a.window, within, beyond)
+    return found if found.ndim else float(found)
+
+
+def throughput_ceiling(d: Deployment, context: Number) -> Number:
+    """Tokens per second that no batch exceeds at this context: beta / (S kappa), or arithmetic's.
+
+    Every further sequence adds its own cache to the step, so weights stop mattering and this stays.
+    """
+    one = decode_step(d, 1, context)
+    return least(d.bandwidth / one.attention.bytes, d.peak / one.cost.flops)
+
+
+def attention_equals_linear(d: Deployment) -> float:
+    """The prompt length at which causal attention takes as many FLOPs as the products with weights.
+
+    L = P / (N H d), with 2 P FLOPs a token. With sliding windows, the root of the quadratic that
+    the full layers leave; infinite if there are none and the windows are too narrow.
+    """
+    m, a = d.model, d.model.attention
+    per_token = 2 * active_parameters(m, d.count)
+    square = prefill_attention_flops(m, 1)  # FLOPs of all layers per L^2, no window being full yet
+    plain = per_token / square
+    if not a.window or plain <= a.window:
+        return plain
+    full, windowed = (square * layers / m.layers for layers, _ in contexts(m, 1))
+    # full L^2 + windowed w (2 L - w) = per_token L
+    b, c = per_token - 2 * windowed * a.window, windowed * a.window**2
+    if not full:
+        return np.inf
+    return (b + np.sqrt(b * b + 4 * full * c)) / (2 * full)
