@@ -64,7 +64,9 @@ class Live(anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """The page's element: state as JSON in attributes, and what shows until a script takes over."""
-        image = self.picture()
+        return self._element(self.picture())
+
+    def _element(self, image: bytes | None) -> str:
         fallback = ""
         if image is not None:
             data = base64.b64encode(image).decode("ascii")
@@ -83,8 +85,8 @@ class Live(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        data = {**data, "text/html": self.static_html(), "text/plain": repr(self)}
         image = self.picture()
+        data = {**data, "text/html": self._element(image), "text/plain": repr(self)}
         if image is not None:
             data["image/png"] = base64.b64encode(image).decode("ascii")
         return data, metadata

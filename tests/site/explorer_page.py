@@ -42,7 +42,7 @@ def write(path: Path, *explorers: Explorer, theme: str = "light") -> Path:
         "body{margin:16px auto;max-width:780px;padding:0 14px;"
         "background:var(--rl-background);color:var(--rl-text)}"
     )
-    divs = "\n".join(e._repr_mimebundle_()[0]["text/html"] for e in explorers)
+    divs = "\n".join(e.static_html() for e in explorers)
     path.write_text(
         f'<!doctype html><html lang="en" data-theme="{theme}"><head><meta charset="utf-8">'
         "<title>Explorers</title>"

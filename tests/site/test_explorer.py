@@ -76,12 +76,12 @@ def test_every_slider_changes_its_number_with_every_arrow_press(page):
         for start, arrow in (("Home", "ArrowRight"), ("End", "ArrowLeft")):
             slider.press(start)
             seen = []
-            for _ in range(8):
+            for _ in range(5):
                 settle(page)
                 seen.append(output.text_content())
                 assert slider.get_attribute("aria-valuetext") == seen[-1]
                 slider.press(arrow)
-            assert len(set(seen)) == 8, f"{slider.get_attribute('id')}: {seen}"
+            assert len(set(seen)) == 5, f"{slider.get_attribute('id')}: {seen}"
 
 
 def test_a_slider_reaches_both_its_ends(page):
