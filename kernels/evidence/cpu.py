@@ -26,7 +26,7 @@ ITEMSIZE = 4  # fp32: the one dtype whose speed is steady on CPUs
 class CpuRoofline:
     """What this CPU did. Seconds, bytes/s, FLOP/s, FLOP/byte; all in fp32 with torch.
 
-    copy, triad: bytes/s. dial: a long run of numbers, each group of k of them times one k by k
+    copy, triad, read: bytes/s. dial: a long run of numbers, each group of k of them times one k by k
     matrix, so each number read buys 2k FLOPs: intensity is near k / 4, a dial for the whole roof.
     linear: y[m, n] = x[m, k] @ w[k, n] with k = n fixed and large. Both cost `cost.linear`.
     Each point: sizes m, k, n, "seconds", "low" (the quiet runs'), "intensity", "flops_per_s", "bytes_per_s".
@@ -36,13 +36,14 @@ class CpuRoofline:
     threads: int
     copy: float
     triad: float
+    read: float
     dial: tuple[dict[str, Any], ...]
     linear: tuple[dict[str, Any], ...]
 
     @property
     def ceilings(self) -> Ceilings:
         """The best of each: the CPU's measured roof."""
-        bandwidths = {"torch copy": self.copy, "torch triad": self.triad}
+        bandwidths = {"torch copy": self.copy, "torch triad": self.triad, "torch read": self.read}
         peaks = {f"torch linear, m = {p['m']}": p["flops_per_s"] for p in self.linear}
         peaks |= {f"torch mm, width {p['k']}": p["flops_per_s"] for p in self.dial}
         best, top = max(bandwidths, key=bandwidths.get), max(peaks, key=peaks.get)
@@ -73,16 +74,58 @@ class CpuRoofline:
     def points(self, which: str = "linear") -> list[dict[str, Any]]:
         """One series for the explorer. which: "linear" or "dial"."""
         series = {"linear": self.linear, "dial": self.dial}[which]
-        label = f"{LABEL} ({self.name}, {self.threads} threads)"
-        return [{"rung": "timed", "label": label, "accelerator": None, "points": list(series)}]
+        return [{"rung": "timed", "label": f"{which}, {LABEL}", "accelerator": None, "points": list(series)}]
+
+    def figure(self, *which: str) -> Any:
+        """One matplotlib figure: the measured roof and the points. which: "dial", "linear" or both."""
+        from book import figures  # drawing needs matplotlib, timing does not
+
+        tops = self.ceilings
+        series = [s for name in which or ("dial", "linear") for s in self.points(name)]
+        return figures.roofline(
+            [tops.roof(LABEL)],
+            series,
+            alt=(
+                f"The roofline of this CPU as torch measured it: {tops.bandwidth / 1e9:.0f} GB/s and "
+                f"{tops.peak / 1e9:.0f} GFLOP/s. The timed points climb along the bandwidth and level off."
+            ),
+        )
+
+    def _table(self) -> Any:
+        from book.display import Column, si, table
+
+        cells = [
+            {
+                "m": p["m"],
+                "intensity": p["intensity"],
+                "time": si(p["seconds"], "s"),
+                "flops": si(p["flops_per_s"], "FLOP/s"),
+                "bytes": si(p["bytes_per_s"], "B/s"),
+            }
+            for p in self.linear
+        ]
+        columns = [
+            "m",
+            Column("intensity", "FLOP/byte"),
+            Column("time", "time", align="right"),
+            Column("flops", "arithmetic", align="right"),
+            Column("bytes", "traffic", align="right"),
+        ]
+        size, rates = self.linear[0]["k"], (self.copy, self.triad, self.read)
+        words = ", ".join(
+            f"{name} {si(rate, 'B/s')}" for name, rate in zip(("copy", "triad", "read"), rates, strict=True)
+        )
+        return table(
+            cells,
+            columns,
+            f"timed, {LABEL} ({self.name}, {self.threads} threads, fp32): {words}; linear, k = n = {size:,}",
+        )
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
 
     def __repr__(self) -> str:
-        rows = "  ".join(f"{p['m']}: {p['flops_per_s'] / 1e9:.1f}" for p in self.linear)
-        return (
-            f"timed, {LABEL} ({self.name}, {self.threads} threads, fp32)\n"
-            f"  copy {self.copy / 1e9:.1f} GB/s, triad {self.triad / 1e9:.1f} GB/s\n"
-            f"  linear, GFLOP/s by rows: {rows}"
-        )
+        return repr(self._table())
 
 
 def cpu_roofline(
@@ -101,22 +144,21 @@ def cpu_roofline(
     import torch
 
     clock = clock or WallClock()
-    copy, triad = _stream(torch, clock, budget)
     return CpuRoofline(
         cpu_here().name,
         torch.get_num_threads(),
-        copy,
-        triad,
+        *_stream(torch, clock, budget),
         tuple(_dial(torch, clock, width, budget) for width in widths),
         tuple(_linear(torch, clock, size, rows, budget)),
     )
 
 
-def _stream(torch: Any, clock: Clock, budget: float, n: int = 2**25) -> tuple[float, float]:
+def _stream(torch: Any, clock: Clock, budget: float, n: int = 2**25) -> tuple[float, float, float]:
     a, b, y = torch.rand(n), torch.rand(n), torch.rand(n)
     copied = clock.time(lambda: y.copy_(a), budget).seconds
     added = clock.time(lambda: torch.add(a, b, alpha=3.0, out=y), budget).seconds
-    return cost.copy(n, ITEMSIZE).bytes / copied, cost.triad(n, ITEMSIZE).bytes / added
+    summed = clock.time(a.sum, budget).seconds
+    return cost.copy(n, ITEMSIZE).bytes / copied, cost.triad(n, ITEMSIZE).bytes / added, n * ITEMSIZE / summed
 
 
 def _dial(torch: Any, clock: Clock, width: int, budget: float, n: int = 2**24) -> dict[str, Any]:

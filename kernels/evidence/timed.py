@@ -183,7 +183,7 @@ def shrink(
         if sizes[name] <= 256:
             raise Unsupported(
                 f"{experiment.name} at {described(wanted)} needs {need() / 1e9:.2f} GB and "
-                f"{available / 1e9:.2f} GB are free: close other programs on the GPU, or choose smaller sizes."
+                f"{available / 1e9:.2f} GB are free: close other GPU programs, or choose smaller sizes."
             )
         sizes[name] //= 2
     if sizes == wanted:

@@ -1,14 +1,16 @@
 """`confirm`: one table, one figure, series for the explorer, and an exception if physics disagrees."""
 
 import dataclasses
+import sys
 
 import pytest
 import torch
 
 from book import cost
-from kernels.evidence import PhysicsDisagrees, confirm, counting
+from kernels.evidence import PhysicsDisagrees, confirm, counting, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.linear import experiment as linear
+from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 
 SMALL = {"m": [1, 64], "k": 128, "n": 128}
@@ -119,3 +121,18 @@ def test_an_interpreter_that_cannot_run_is_said_and_not_hidden(monkeypatch):
     made = confirm(toy, rungs=["counted"], m=1, k=128, n=128)
     assert made.rows == () and made.points() == []
     assert "not run: numpy 2.5.1 is too new for the interpreter of Triton 3.6.0" in repr(made)
+
+
+def test_with_a_card_the_timed_rung_joins_the_table_the_figure_and_the_points(monkeypatch):
+    module = sys.modules["kernels.evidence.confirm"]
+    monkeypatch.setattr(module, "gpu_here", lambda: CARD)
+    monkeypatch.setattr(timed, "EventClock", lambda *_: Says(1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 5e-6, 5e-6, 1e-12))
+    made = confirm(dataclasses.replace(toy, dtypes=("fp16",)), rungs=["timed"], m=1, k=128, n=128)
+    assert made.accelerator == "h100_sxm"
+    (series,) = made.points()  # the third point was impossible: it stays out
+    assert (series["rung"], [p["m"] for p in series["points"]]) == ("timed", [1, 16])
+    assert series["points"][0]["seconds"] == 5e-6
+    assert "impossible" in repr(made)
+    assert "Impossible result" in made.status["timed"]
+    assert made.ceilings.bandwidth > 0
+    assert made.figure() is not None

@@ -1,4 +1,4 @@
-"""This CPU's roofline: the two shapes that every CPU shows, and what is said about them."""
+"""The roofline of this CPU: the two shapes that every CPU shows, and what is said about them."""
 
 import dataclasses
 
@@ -31,10 +31,18 @@ def test_the_dial_turns_by_a_quarter_of_its_width(line):
 
 def test_it_says_whose_machine_and_whose_kernels(line):
     (series,) = line.points()
-    assert series["rung"] == "timed" and series["label"].startswith("this CPU, torch")
+    assert series["rung"] == "timed" and series["label"] == "linear, this CPU, torch"
     assert series["accelerator"] is None
     assert [p["m"] for p in series["points"]] == [1, 2, 256]
-    assert "timed, this CPU, torch" in repr(line)
+    assert "timed, this CPU, torch" in repr(line) and "timed, this CPU, torch" in line._repr_html_()
+
+
+def test_the_figure_shows_both_series_or_the_one_that_was_asked_for(line):
+    def points(figure):
+        return {len(one.get_xdata()) for one in figure.axes[0].get_lines() if one.get_marker() == "o"}
+
+    assert points(line.figure()) >= {2, 3} and points(line.figure("linear")) >= {3}
+    assert 2 not in points(line.figure("linear"))
 
 
 def test_a_flat_curve_is_refused_with_the_usual_cause(line):

@@ -66,7 +66,7 @@ def test_too_little_memory_shrinks_the_problem_and_says_so():
     assert sizes["m"] == 16 and sizes["k"] * sizes["n"] < 8192 * 8192
     assert "Too little memory for m = 16, k = 8,192, n = 8,192: measured at" in note
     assert timed.shrink(toy, SIZES, 2, 10**9) == (SIZES, "")
-    with pytest.raises(Unsupported, match="close other programs on the GPU, or choose smaller sizes"):
+    with pytest.raises(Unsupported, match="close other GPU programs, or choose smaller sizes"):
         timed.shrink(toy, wanted, 2, 1000)
 
 
