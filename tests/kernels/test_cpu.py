@@ -25,6 +25,12 @@ def test_bandwidth_and_rates_are_those_of_a_machine(line):
     assert line.ceilings.peak == max(line.rate(256), line.dial[-1]["flops_per_s"], line.rate(2))
 
 
+def test_no_point_lies_above_the_roof_that_it_is_drawn_under(line):
+    roof = line.ceilings.roof("here")
+    for p in (*line.dial, *line.linear):
+        assert p["flops_per_s"] <= roof.attainable(p["intensity"]) * (1 + 1e-9)
+
+
 def test_the_dial_turns_by_a_quarter_of_its_width(line):
     assert [p["intensity"] for p in line.dial] == pytest.approx([1, 16], rel=1e-3)
 
