@@ -21,14 +21,14 @@ def opened(page, address: str):
 @EVERY_PAGE
 def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(page, server, name):
     opened(page, f"{server}/{name}")
-    assert page.locator("main h1:visible").count() == 1
+    assert page.locator("main h1:visible").count() >= 1
     # the context's watch asserts the rest when the test ends
 
 
 @EVERY_PAGE
 def test_from_disk_nothing_fails_and_nothing_is_fetched_from_elsewhere(disk_page, site, name):
     opened(disk_page, (site / name).as_uri())
-    assert disk_page.locator("main h1:visible").count() == 1
+    assert disk_page.locator("main h1:visible").count() >= 1
 
 
 @EVERY_PAGE
