@@ -180,3 +180,28 @@ def test_an_exact_line_is_found():
 def test_a_fit_refuses_what_it_can_not_use(floors, times, message):
     with pytest.raises(ValueError, match=message):
         step_law.fit(floors, times)
+
+
+# ------------------------------------------------------------------- chapter 06, in microseconds
+
+
+def decode_microseconds(card, heads, kv_heads, batch, context):
+    series = catalog.series("decode_attention", accelerator=card, heads=heads, kv_heads=kv_heads)
+    c = cost.decode_attention(batch, context=context, **series.fixed)
+    (measured,) = (p["seconds"] for p in series.points if (p["batch"], p["context"]) == (batch, context))
+    return round(measured * 1e6, 1), roof(series).time(c) * 1e6
+
+
+@pytest.mark.parametrize(
+    ("card", "measured", "floor"),
+    [("h100_sxm", [353.7, 353.6, 355.0], 321), ("h200_sxm", [255.0, 270.9, 255.6], 224)],
+)
+def test_eight_times_the_heads_for_nothing(card, measured, floor):
+    found = [decode_microseconds(card, heads, 8, 64, 4096) for heads in (8, 32, 64)]
+    assert [m for m, _ in found] == measured
+    assert [f for _, f in found] == pytest.approx([floor] * 3, abs=0.8)
+
+
+def test_one_short_stream_cannot_fill_a_card():
+    measured, floor = decode_microseconds("h100_sxm", 8, 1, 1, 8192)
+    assert (measured, floor) == (16.4, pytest.approx(1.3, abs=0.05))

@@ -1,5 +1,6 @@
 """The numbers of chapters 03, 04, 05, 07, 08 and 09, each worked out a second time here."""
 
+import dataclasses
 import time
 
 import numpy as np
@@ -102,6 +103,13 @@ def test_gpt_fast_moves_what_it_says():
 def test_bytes_per_token(model, kappa):
     assert serving.kv_bytes_per_token(catalog.model(model)) == kappa
     assert serving.kv_bytes_per_token(catalog.model(model), 8) == kappa / 2
+
+
+@pytest.mark.parametrize(("model", "times"), [("llama3-70b", 8), ("llama3-8b", 4), ("llama2-7b", 1)])
+def test_what_sharing_kv_heads_saves(model, times):
+    m = catalog.model(model)
+    unshared = dataclasses.replace(m, kv_heads=m.heads)
+    assert serving.kv_bytes_per_token(unshared) == times * serving.kv_bytes_per_token(m)
 
 
 def test_the_70b_at_32768_tokens():

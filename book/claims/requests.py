@@ -1,0 +1,209 @@
+"""Chapters 05 to 09: the cache, attention over it and over a prompt, the step law."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from book import catalog, cost, serving, step_law
+from book.claims.registry import expression
+from book.serving import deploy
+
+
+@expression
+def kv_bytes_per_token(model: str, bits: float = 16) -> float:
+    """Bytes."""
+    return serving.kv_bytes_per_token(catalog.model(model), bits)
+
+
+@expression
+def slip_other_kv_heads(model: str, kv_heads: int) -> float:
+    """kappa with another number of KV heads; the number of query heads, for one."""
+    return serving.kv_bytes_per_token(replace(catalog.model(model), kv_heads=kv_heads))
+
+
+@expression
+def slip_keys_only(model: str) -> float:
+    """kappa with V forgotten."""
+    return kv_bytes_per_token(model) / 2
+
+
+@expression
+def slip_derived_head_dim(model: str) -> float:
+    """kappa with head_dim = d_model / heads."""
+    m = catalog.model(model)
+    return serving.kv_bytes_per_token(replace(m, head_dim=m.d_model // m.heads))
+
+
+@expression
+def kv_bytes(model: str, context: int, batch: int = 1) -> float:
+    """Bytes of the cache of `batch` sequences."""
+    return batch * serving.kv_bytes(catalog.model(model), context)
+
+
+@expression
+def slip_gib_as_gb(model: str, context: int, batch: int = 1) -> float:
+    """The cache in GiB, read as GB."""
+    return kv_bytes(model, context, batch) / 2**30 * 1e9
+
+
+@expression
+def kv_seconds(model: str, accelerator: str, context: int, batch: int = 1) -> float:
+    """Seconds to stream the cache once."""
+    return kv_bytes(model, context, batch) / catalog.accelerator(accelerator).bandwidth
+
+
+@expression
+def slip_gib_over_tb(model: str, accelerator: str, context: int, batch: int = 1) -> float:
+    """The cache in GiB divided by a bandwidth in decimal TB/s."""
+    return slip_gib_as_gb(model, context, batch) / catalog.accelerator(accelerator).bandwidth
+
+
+@expression
+def kv_tokens(model: str, accelerator: str, weight_bits: float = 16, fraction: float = 0.9) -> float:
+    """Tokens of bf16 cache that fit beside the weights in this part of the labelled memory."""
+    d = deploy(model, accelerator, weight_bits=weight_bits)
+    return serving.kv_capacity(d, memory=d.accelerator.capacity, fraction=fraction)
+
+
+@expression
+def sequences(
+    model: str, accelerator: str, context: int, weight_bits: float = 16, fraction: float = 0.9
+) -> float:
+    """Whole sequences that fit beside the weights in this part of the labelled memory."""
+    d = deploy(model, accelerator, weight_bits=weight_bits)
+    return serving.sequences(d, context, memory=d.accelerator.capacity, fraction=fraction)
+
+
+@expression
+def kv_intensity(model: str, kv_bits: float = 16) -> float:
+    """FLOP per byte of cache."""
+    m = catalog.model(model)
+    return cost.kv_intensity(m.heads, m.kv_heads, kv_bits / 8)
+
+
+@expression
+def measured_growth(accelerator: str, batch: int, context: int, heads: int, more_heads: int) -> float:
+    """Published decode attention, 8 KV heads: time with more query heads over time with fewer."""
+
+    def seconds(h: int) -> float:
+        points = catalog.series("decode_attention", accelerator=accelerator, heads=h, kv_heads=8).points
+        return next(p["seconds"] for p in points if (p["batch"], p["context"]) == (batch, context))
+
+    return seconds(more_heads) / seconds(heads)
+
+
+@expression
+def crossover_context(model: str, accelerator: str, batch: int) -> float:
+    """Tokens at which a step reads as much bf16 cache as weights, all parameters counted."""
+    return serving.crossover_context(deploy(model, accelerator, count="all"), batch)
+
+
+@expression
+def throughput_ceiling(model: str, accelerator: str, context: int) -> float:
+    """Tokens/s that no batch exceeds."""
+    return serving.throughput_ceiling(deploy(model, accelerator), context)
+
+
+@expression
+def blended_limit(model: str, accelerator: str, context: int) -> float:
+    """Blended intensity of a decode step in an endless batch, FLOP/byte."""
+    step = serving.decode_step(deploy(model, accelerator, count="all"), 1, context)
+    return step.cost.flops / step.attention.bytes
+
+
+@expression
+def prefill_seconds(model: str, accelerator: str, length: int) -> float:
+    """The floor of TTFT, (2 P L + 2 N H d L^2) / F."""
+    return serving.ttft(deploy(model, accelerator, count="all"), length)
+
+
+@expression
+def slip_linear_only(model: str, accelerator: str, length: int) -> float:
+    """TTFT as 2 P L / F, with attention forgotten."""
+    d = deploy(model, accelerator, count="all")
+    return serving.prefill(d, length).linear.flops / d.peak
+
+
+@expression
+def attention_share(model: str, accelerator: str, length: int) -> float:
+    """Share of a prompt's FLOPs that is attention."""
+    step = serving.prefill(deploy(model, accelerator, count="all"), length)
+    return step.attention.flops / step.cost.flops
+
+
+@expression
+def attention_equals_linear(model: str, accelerator: str) -> float:
+    """Prompt length, tokens."""
+    return serving.attention_equals_linear(deploy(model, accelerator, count="all"))
+
+
+@expression
+def fused_intensity(length: int, heads: int, kv_heads: int) -> float:
+    """Causal attention that keeps its scores on the chip, head_dim 128, FLOP/byte."""
+    return cost.flash_attention(1, length, heads, kv_heads, 128).intensity
+
+
+@expression
+def unfused_intensity(length: int, heads: int, kv_heads: int) -> float:
+    """The same with scores and probabilities in memory."""
+    return cost.unfused_attention(1, length, heads, kv_heads, 128).intensity
+
+
+@expression
+def fusion_saves_prefill(length: int, heads: int, kv_heads: int) -> float:
+    """Bytes of unfused over bytes of fused attention, for a prompt."""
+    return cost.unfused_attention(1, length, heads, kv_heads, 128).bytes / (
+        cost.flash_attention(1, length, heads, kv_heads, 128).bytes
+    )
+
+
+@expression
+def fusion_saves_decode(context: int, heads: int, kv_heads: int) -> float:
+    """The same for one new token: its row of scores and of probabilities is written and read."""
+    fused = cost.decode_attention(1, heads, kv_heads, 128, context).bytes
+    rows = 4 * heads * context * 2  # two rows of `context` numbers a head, each moved twice
+    return (fused + rows) / fused
+
+
+@expression
+def fitted_slope(accelerator: str, engine: str) -> float:
+    """Slope of the law over the published tensor-parallel rows of Llama-3.1-70B in FP8."""
+    return _fit(accelerator, engine).slope
+
+
+@expression
+def fitted_overhead(accelerator: str, engine: str) -> float:
+    """Seconds, from the same fit."""
+    return _fit(accelerator, engine).overhead
+
+
+def _fit(accelerator: str, engine: str) -> step_law.Fit:
+    series = catalog.series("decode_step", accelerator=accelerator, engine=engine)
+    fixed = series.fixed
+    gpus = [p["gpus"] for p in series.points]
+    context = fixed["input_tokens"] + fixed["output_tokens"] / 2
+    floors = [
+        serving.tpot(deploy(series.model, accelerator, weight_bits=8, gpus=n), fixed["concurrency"], context)
+        for n in gpus
+    ]
+    return step_law.fit(floors, [p["seconds"] for p in series.points])
+
+
+@expression
+def tpot(model: str, accelerator: str, context: int) -> float:
+    """Seconds between two tokens of one stream: the floor."""
+    return serving.tpot(deploy(model, accelerator), 1, context)
+
+
+@expression
+def slip_total_over_outputs(model: str, accelerator: str, context: int, outputs: int) -> float:
+    """TTFT and all steps together, divided by the tokens that came out."""
+    d = deploy(model, accelerator)
+    steps = (outputs - 1) * serving.tpot(d, 1, context)
+    return (serving.ttft(d, context) + steps) / outputs
+
+
+@expression
+def tokens_per_second(seconds: float) -> float:
+    """One over the time per token."""
+    return 1 / seconds
