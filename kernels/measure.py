@@ -19,12 +19,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from book.display import si
+from book.display import table as as_table
 from kernels.evidence import recorded, timed, traffic
 from kernels.evidence.clocks import Clock, EventClock
 from kernels.evidence.cpu import LABEL, cpu_roofline
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence.experiments import choose
-from kernels.evidence.machine import Device, clocks, commit, cpu_here, facts, gpu_here, software
+from kernels.evidence.machine import (
+    Device,
+    clocks,
+    commit,
+    cpu_here,
+    facts,
+    gpu_here,
+    software,
+    why_not_timed,
+)
 from kernels.evidence.sweeps import sweep
 from kernels.experiment import Experiment
 
@@ -67,8 +78,13 @@ def main(words: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     device = gpu_here()
-    if device is None or device.target is None:
-        print(why_no_gpu(device), file=sys.stderr)
+    reason = why_not_timed(device)
+    if reason:
+        print(
+            f"Nothing to measure: {reason}. Run this on a machine with a GPU and without TRITON_INTERPRET, "
+            "or add --device cpu to record this CPU's own roofline.",
+            file=sys.stderr,
+        )
         return 2
     record = empty(device, command)
     clock = EventClock(device.torch_device, device.l2_bytes)
@@ -78,19 +94,6 @@ def main(words: Sequence[str] | None = None) -> int:
     say(table(record))
     say(f"wrote {asked.out}")
     return 0 if good else 1
-
-
-def why_no_gpu(device: Device | None) -> str:
-    """Why nothing can be timed here: a sentence."""
-    if device is None:
-        return (
-            "No GPU here, so there is nothing to measure: run this on a machine with one (torch.cuda."
-            "is_available() must be True), or add --device cpu to record this CPU's own roofline."
-        )
-    return (
-        f"{device.name} is here, but Triton interprets kernels in this process: unset TRITON_INTERPRET and "
-        "start again."
-    )
 
 
 def empty(device: Device, command: str) -> dict[str, Any]:
@@ -206,18 +209,24 @@ def table(record: dict[str, Any]) -> str:
     lines = [f"{record['device']['name']}, {record['status']}, commit {record['commit']}"]
     for dtype, tops in record["ceilings"].items():
         lines.append(
-            f"ceilings in {dtype}: {tops['bandwidth'] / 1e9:,.0f} GB/s ({tops['bandwidth_by']}), "
-            f"{tops['peak'] / 1e12:,.2f} TFLOP/s ({tops['peak_by']})"
+            f"ceilings in {dtype}: {si(tops['bandwidth'], 'B/s')} ({tops['bandwidth_by']}), "
+            f"{si(tops['peak'], 'FLOP/s')} ({tops['peak_by']})"
         )
-    head = f"{'kernel':<14}{'size':>12}{'time':>12}{'GB/s':>9}{'TFLOP/s':>10}{'of roof':>9}"
-    lines += [head, "-" * len(head)]
-    for done in record["sweeps"]:
-        for p in done["points"]:
-            size = f"{done['axis']} = {p['sizes'][done['axis']]}"
-            share = f"{100 * p['of_roof']:.0f} %" if p.get("of_roof") else ""
-            rates = f"{p['bytes_per_s'] / 1e9:>9,.0f}{p['flops_per_s'] / 1e12:>10,.2f}{share:>9}"
-            mark = "  impossible" if p["alarms"] else ""
-            lines.append(f"{done['experiment']:<14}{size:>12}{p['seconds'] * 1e6:>9,.1f} us{rates}{mark}")
+    rows = [
+        {
+            "kernel": done["experiment"],
+            "size": f"{done['axis']} = {p['sizes'][done['axis']]:,}",
+            "time": si(p["seconds"], "s"),
+            "traffic": si(p["bytes_per_s"], "B/s"),
+            "arithmetic": si(p["flops_per_s"], "FLOP/s"),
+            "of roof": f"{100 * p['of_roof']:.0f} %" if p.get("of_roof") else "",
+            "": "impossible" if p["alarms"] else "",
+        }
+        for done in record["sweeps"]
+        for p in done["points"]
+    ]
+    if rows:
+        lines.append(repr(as_table(rows, list(rows[0]))))
     return "\n".join([*lines, *record["notes"]])
 
 

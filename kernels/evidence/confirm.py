@@ -17,7 +17,7 @@ from kernels import devices
 from kernels.evidence import compiled as compiling
 from kernels.evidence import counting, published, recorded, timed
 from kernels.evidence.experiments import key
-from kernels.evidence.machine import gpu_here
+from kernels.evidence.machine import gpu_here, why_not_timed
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.sweeps import described, sweep
 from kernels.experiment import Experiment
@@ -210,10 +210,9 @@ def _stands_for(name: str, card: Any) -> bool:
 
 
 def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple[tuple, Any, str]:
-    if here is None:
-        return (), None, f"{NOT_MEASURED}: no GPU here"
-    if here.target is None:
-        return (), None, f"{NOT_MEASURED}: Triton interprets kernels in this process"
+    reason = why_not_timed(here)
+    if reason:
+        return (), None, f"{NOT_MEASURED}: {reason}"
     made, tops = timed.run(experiment, device=here, **sizes)
     alarms = [sentence for row in made for sentence in row.alarms]
     return made, tops, f"on {here.name}" + (f"; {len(alarms)} impossible: {alarms[0]}" if alarms else "")

@@ -53,12 +53,30 @@ def gpu_here() -> Device | None:
         properties.name,
         "cuda",
         accelerator,
-        devices.this_chip()[0].name if devices.MODE == "compiled" else None,
+        _target(),
         total,
         free,
         l2,
         properties.multi_processor_count,
     )
+
+
+def _target() -> str | None:
+    try:
+        return devices.this_chip()[0].name if devices.MODE == "compiled" else None
+    except ValueError:  # a card that is too old
+        return None
+
+
+def why_not_timed(device: Device | None) -> str:
+    """Why nothing can be timed here, in words that follow "not measured yet:"; "" if it can."""
+    if device is None:
+        return "no GPU here"
+    if device.target is not None:
+        return ""
+    if devices.MODE == "compiled":
+        return f"{device.name} is older than Triton supports (compute capability 7.5)"
+    return f"Triton does not compile kernels in this process (it is {devices.MODE})"
 
 
 def cpu_here() -> Device:

@@ -39,7 +39,7 @@ def gpu(tmp_path, experiments=None, clock=None, counters=no_counters, **options)
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_it_refuses_politely(tmp_path, capsys):
     assert measure.main(["--out", str(tmp_path / "x.json")]) == 2
-    assert "No GPU here" in capsys.readouterr().err
+    assert "Nothing to measure: no GPU here. Run this on a machine with a GPU" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
