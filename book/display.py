@@ -102,15 +102,16 @@ class Column:
 
 
 # Colours fall back to the page's own, so that a table is also readable where no palette is loaded.
+_T = ".rl-table.rl-table"  # twice, to outweigh JupyterLab's rules for the tables of outputs
 _CSS = (
     ".rl-table{overflow-x:auto;margin:1em 0;max-width:100%;font-family:var(--book-sans,inherit)}"
     ".rl-table:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}"
-    ".rl-table table{border-collapse:collapse;margin:0;width:auto;font-size:.9em;color:inherit}"
-    ".rl-table caption{caption-side:top;text-align:left;padding:.2em 0 .5em;color:var(--rl-dim,inherit)}"
-    ".rl-table th,.rl-table td{padding:.35em .8em;white-space:nowrap;text-align:left;vertical-align:top;"
+    f"{_T} table{{border-collapse:collapse;margin:0;width:auto;font-size:.9em;color:inherit}}"
+    f"{_T} caption{{caption-side:top;text-align:left;padding:.2em 0 .5em;color:var(--rl-dim,inherit)}}"
+    f"{_T} th,{_T} td{{padding:.35em .8em;white-space:nowrap;text-align:left;vertical-align:top;"
     "border:0;border-bottom:1px solid var(--rl-line,#8886);background:none;color:inherit}"
-    ".rl-table th{font-weight:600}.rl-table tbody th{font-weight:400}"
-    ".rl-table .rl-n{text-align:right;font-variant-numeric:tabular-nums}"
+    f"{_T} th{{font-weight:600}}{_T} tbody th{{font-weight:400}}"
+    f"{_T} .rl-n{{text-align:right;font-variant-numeric:tabular-nums}}"
 )
 
 _LOOKS_NUMERIC = re.compile(r"[−+-]?\d[\d,.]*( ?\S{1,9})?\Z")

@@ -34,6 +34,12 @@ check
 ---
 explore(formulas.linear, ["l4"], id="second", view="formula")
 ---
+from book.display import table
+table([["counted", "every byte"]], ["rung", "how it stands"])
+---
+from book.source import source
+source(Roof)
+---
 figures.roofline([Roof("H100", 989.4e12, 3.35e12)], alt="One roof.")
 ---
 """  # the last cell is empty, for `lab.run`
@@ -141,3 +147,8 @@ def test_colours_follow_the_theme(page, dark):
         (".rl-figure svg text", "fill", "dim"),
     ):
         expect(page.locator(part).first).to_have_css(css, tone(role, dark))
+
+
+def test_tables_and_sources_keep_their_own_look(page):
+    expect(page.locator(".rl-table td", has_text="every byte")).to_have_css("text-align", "left")
+    expect(page.locator(".rl-source pre")).not_to_have_css("padding-left", "0px")
