@@ -9,6 +9,7 @@ Built from `book.cost`, `book.roofline` and the catalog. Everything takes number
 in SI base units. Times are floors unless a `StepLaw` is given.
 """
 
+from book.serving import short
 from book.serving.cache import (
     cache_bytes,
     kv_bytes,
@@ -61,6 +62,7 @@ __all__ = [
     "prefill",
     "prefill_attention_flops",
     "sequences",
+    "short",
     "throughput",
     "throughput_ceiling",
     "tpot",

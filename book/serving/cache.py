@@ -7,6 +7,7 @@ from book.catalog import Model
 from book.cost import Number
 from book.cost.base import ceil_div
 from book.roofline import least, most
+from book.serving import short
 from book.serving.deployment import Deployment
 from book.serving.weights import weight_bytes
 
@@ -38,7 +39,7 @@ def _layer_bytes(model: Model, bits: Number) -> Number:
     a = model.attention
     if a.type == "mla":
         return _latent(model, 1, 1, bits).reads["kv"]
-    return sum(cost.kv_append(1, model.kv_heads, model.head_dim, bits / 8).writes.values())
+    return short.kv_per_token(1, model.kv_heads, model.head_dim, bits / 8)
 
 
 def _latent(model: Model, batch: Number, context: Number, bits: Number) -> cost.Cost:

@@ -7,6 +7,7 @@ import numpy as np
 from book import roofline
 from book.cost import Number
 from book.roofline import least
+from book.serving import short
 from book.serving.cache import contexts, kv_bytes, kv_bytes_per_token, kv_share
 from book.serving.deployment import Deployment
 from book.serving.phases import decode_step, prefill_attention_flops
@@ -33,10 +34,11 @@ def crossover_context(d: Deployment, batch: Number) -> Number:
     """
     m, a = d.model, d.model.attention
     weights = weight_bytes_read(m, batch, d.weight_bits, d.count) / d.gpus
-    each = weights / (batch * kv_share(m, d.gpus))  # bytes of cache a sequence may have
+    per_token = kv_bytes_per_token(m, d.kv_bits) * kv_share(m, d.gpus)
+    within = short.crossover_context(weights, batch, per_token)
     if not a.window:
-        return each / kv_bytes_per_token(m, d.kv_bits)
-    within = each / kv_bytes_per_token(m, d.kv_bits)
+        return within
+    each = weights / (batch * kv_share(m, d.gpus))  # bytes of cache that a sequence may have
     slope = kv_bytes_per_token(m, d.kv_bits) * a.global_layers / m.layers  # beyond the window
     beyond = np.inf if not a.global_layers else a.window + (each - kv_bytes(m, a.window, d.kv_bits)) / slope
     found = np.where(within <= a.window, within, beyond)

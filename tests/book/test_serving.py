@@ -333,6 +333,38 @@ def test_symbols_go_in_and_the_formula_comes_out():
     assert sympy.simplify(sympy.nsimplify(step.cost.bytes) - expected) == 0
 
 
+def test_short_formulas_are_those_of_the_text():
+    p, w, n, h, g, dim, s = sympy.symbols("P W N H G d s", positive=True)
+    kappa, b, context, length, beta, c, r = sympy.symbols("kappa B S L beta C r", positive=True)
+    short = serving.short
+    assert short.kv_per_token(n, g, dim, s) == 2 * n * g * dim * s
+    step = short.decode_step(p, w, n, h, dim, kappa, b, context)
+    assert sympy.expand(step.flops - 2 * p * b - 4 * n * h * dim * context * b) == 0
+    assert sympy.expand(step.bytes - w - b * context * kappa) == 0
+    prompt = short.prefill_flops(p, n, h, dim, length)
+    assert sympy.expand(prompt - 2 * p * length - 2 * n * h * dim * length**2) == 0
+    assert sympy.simplify(short.attention_equals_linear(p, n, h, dim) - p / (n * h * dim)) == 0
+    assert short.crossover_context(w, b, kappa) == w / (b * kappa)
+    assert short.throughput_ceiling(beta, context, kappa) == beta / (context * kappa)
+    assert sympy.simplify(short.sequences(c, w, r, kappa, context) - (c - w - r) / (kappa * context)) == 0
+
+
+@pytest.mark.parametrize("model", ["llama2-7b", "llama3-8b", "llama3-70b", "qwen3-32b"])
+def test_short_formulas_give_the_numbers_of_the_long_ones(model):
+    m, d, short = catalog.model(model), h100(model, count="all"), serving.short
+    kappa = short.kv_per_token(m.layers, m.kv_heads, m.head_dim)
+    assert kappa == serving.kv_bytes_per_token(m)
+    step = short.decode_step(m.parameters, 2 * m.parameters, m.layers, m.heads, m.head_dim, kappa, 7, 999)
+    long = serving.decode_step(d, 7, 999)
+    assert (step.flops, step.bytes) == near((long.cost.flops, long.cost.bytes))
+    prompt = short.prefill_flops(m.parameters, m.layers, m.heads, m.head_dim, 5000)
+    assert prompt == near(serving.prefill(d, 5000).cost.flops)
+    assert short.crossover_context(2 * m.parameters, 7, kappa) == near(serving.crossover_context(d, 7))
+    assert short.throughput_ceiling(BETA, 9999, kappa) == near(serving.throughput_ceiling(d, 9999))
+    equal = short.attention_equals_linear(m.parameters, m.layers, m.heads, m.head_dim)
+    assert equal == near(serving.attention_equals_linear(d))
+
+
 def test_a_million_design_points_take_about_a_second():
     rng, n = np.random.default_rng(0), 10**6
     d = h100(
