@@ -12,14 +12,14 @@ step() {
     "$@" || failed="$failed\n  $name"
 }
 
-site() { $bin/python book/site/vendor.py --tests && make --no-print-directory site && export SITE_IS_BUILT=1; }
+site() { $bin/python book/site/vendor.py --tests && ${MAKE:-make} --no-print-directory site && export SITE_IS_BUILT=1; }
 
 step "lint" $bin/ruff check .
 step "format" $bin/ruff format --check .
 step "dependencies" $bin/python -m pip check
 step "browser" $bin/python book/site/browser.py --install
 step "site" site
-step "tests" $bin/python -m pytest -n 2 --dist loadscope -q
+step "tests" $bin/python -m pytest -n 2 --dist worksteal -q
 step "notebooks" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider --ignore-glob="chapters/_*" chapters
 
 if [ -n "$failed" ]; then
