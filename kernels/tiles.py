@@ -70,7 +70,7 @@ _LARGE_SHARED = (
     Plan(64, 64, 64, 4, 4),
     Plan(32, 128, 128, 4, 3),
     Plan(32, 64, 128, 4, 4),
-    Plan(16, 128, 128, 4, 3),
+    Plan(16, 128, 128, 8, 3),
     Plan(16, 64, 128, 4, 4),
 )
 _MEDIUM_SHARED = (Plan(128, 128, 64, 8, 3), *_LARGE_SHARED[2:])
@@ -94,8 +94,13 @@ _CDNA = (  # 64 KiB of LDS; two stages are prefetching into registers
 )
 _VECTOR = (  # no matrix unit: true fp32, and everything on sm_75
     Plan(64, 64, 16, 4, 3),
-    Plan(32, 64, 32, 4, 3),
+    Plan(32, 64, 32, 4, 2),
     Plan(16, 64, 32, 4, 3),
+)
+_UNALIGNED = (  # rows don't start on 16 elements: narrow loads, each with an address in a register
+    Plan(64, 64, 32, 4, 3),
+    Plan(32, 64, 32, 4, 3),
+    Plan(16, 64, 64, 4, 3),
 )
 _TABLE = {
     "sm_80": _MEDIUM_SHARED,
@@ -110,9 +115,14 @@ WORKSPACE_SHARE = 0.5  # partial sums may add at most this share of the operands
 FULL_ENOUGH = 0.75  # programs per multiprocessor below which a smaller tile is tried
 
 
-def table(dtype: str, target: Target) -> tuple[Plan, ...]:
-    """The tiles that `target` computes well in `dtype`, those with the most reuse first."""
-    return _VECTOR if dtype == "fp32" or not target.has_tensor_cores else _TABLE[target.name]
+def table(dtype: str, target: Target, aligned: bool = True) -> tuple[Plan, ...]:
+    """The tiles that `target` computes well in `dtype`, those with the most reuse first.
+
+    aligned: whether rows of x and w start on multiples of 16 elements, which wide loads need.
+    """
+    if dtype == "fp32" or not target.has_tensor_cores:
+        return _VECTOR
+    return _TABLE[target.name] if aligned else _UNALIGNED
 
 
 def whole(m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
@@ -141,7 +151,7 @@ def _candidates(m, k, n, dtype, target) -> tuple[tuple[Plan, ...], str, int]:
     dtype = devices.default_dtype() if dtype is None else dtype
     target, sms = devices.chip(target)
     checks.dtype(dtype, target)
-    tiles = table(dtype, target)
+    tiles = table(dtype, target, aligned=k % 16 == 0 and n % 16 == 0)
     rows = min(max(_power_of_two(m), 16), tiles[0].block_m)
     return tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows), dtype, sms
 
