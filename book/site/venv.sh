@@ -28,3 +28,5 @@ fi
 echo "Installing requirements.txt into .venv (PyTorch is large: the first time takes minutes) ..."
 .venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt
 .venv/bin/python -m pip check --disable-pip-version-check
+# Notebooks find `book` and `kernels` also where nothing sets PYTHONPATH, as in VS Code.
+.venv/bin/python book/site/onpath.py
