@@ -209,12 +209,21 @@ function render({ model, el, page = false }) {
   // --------------------------------------------------------------------------------- following it
 
   let frame = 0;
-  const schedule = () => {
+  let moved = false; // a new width is drawn, but not worth a word
+  const draw = () => {
+    update(!moved);
+    moved = false;
+  };
+  const soon = () => {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => update());
+    frame = requestAnimationFrame(draw);
+  };
+  const schedule = () => {
+    moved = true;
+    soon();
   };
   for (const name of names) model.on(`change:${name}`, schedule);
-  const resize = new ResizeObserver(schedule);
+  const resize = new ResizeObserver(soon);
   resize.observe(picture);
   restore();
   update(true);

@@ -20,10 +20,23 @@ function crossed(box, lines) {
   return count;
 }
 
+let ruler;
+
+/** Width of a label in pixels, without making the browser lay out the page to learn it. */
+function widthOf(el, family) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  const parts = el.children.length ? [...el.children] : [el];
+  return parts.reduce((sum, part) => {
+    ruler.font = `${part.classList.contains("rl-strong") ? 650 : 400} 12px ${family}`;
+    return sum + ruler.measureText(part.textContent).width;
+  }, 0);
+}
+
 /** A layer in an SVG that places labels inside `frame` ({x0, y0, x1, y1} in pixels). */
 export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
   const layer = s("g", { class: "rl-labels", "aria-hidden": "true" });
   svg.append(layer);
+  const family = getComputedStyle(svg).fontFamily;
   const taken = points.map(([x, y, r = 4]) => ({ x0: x - r, x1: x + r, y0: y - r, y1: y + r }));
 
   /**
@@ -33,7 +46,7 @@ export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
   return function place(text, places, { kind = "", required = false } = {}) {
     const el = s("text", { class: `rl-label ${kind}` }, ...(Array.isArray(text) ? text : [text]));
     layer.append(el);
-    const width = el.getComputedTextLength?.() || el.textContent.length * 6.5;
+    const width = widthOf(el, family);
     let best = null;
     for (const { x, y, anchor = "start" } of places) {
       const left = anchor === "end" ? x - width : anchor === "middle" ? x - width / 2 : x;

@@ -118,7 +118,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   const point = operatingPoint(svg, frame);
   return {
     svg,
-    label, // once it is in the document, where text has a width
+    label, // once it is in the document, where its font is known
     move(now, text) {
       point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text, now.bound === "compute");
     },
