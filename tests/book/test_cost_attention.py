@@ -151,6 +151,13 @@ def test_split_kv_names_its_price_and_skips_programs_past_the_end():
     assert tiles.bytes - tiles.workspace_bytes == useful.bytes
 
 
+def test_two_programs_are_enough_to_need_the_second_kernel():
+    tiles = cost.decode_attention_tiles(1, 8, 2, 64, 100, block_context=64, block_heads=16, split_context=64)
+    assert tiles.writes["lse"] == 2 * 8 * 4
+    whole = cost.decode_attention_tiles(1, 8, 2, 64, 64, block_context=64, block_heads=16, split_context=64)
+    assert not whole.workspace
+
+
 def test_tiles_refuse_lengths_and_splits_that_do_not_fit():
     blocks = {"block_context": 64, "block_heads": 16}
     with pytest.raises(ValueError, match="2 lengths for batch = 3"):
@@ -192,7 +199,7 @@ def test_the_causal_half_is_the_triangle_but_for_its_diagonal():
     assert cost.flash_attention(1, length, 1, 1, 64, causal=False).flops == 2 * c.flops
 
 
-@pytest.mark.parametrize(("length", "block_m", "block_n"), [(37, 16, 32), (128, 64, 16), (100, 16, 64)])
+@pytest.mark.parametrize(("length", "block_m", "block_n"), [(37, 16, 32), (128, 64, 16), (33, 32, 16)])
 def test_causal_tiles_are_the_blocks_that_hold_a_visible_key(length, block_m, block_n):
     up = lambda x, b: -(-x // b) * b  # noqa: E731
     pairs = 0

@@ -191,6 +191,27 @@ def test_no_batch_gets_past_the_ceiling(model, context, tokens_per_s, exact):
     assert (np.diff(reached) > 0).all() and reached[-1] < exact < 1.01 * reached[-1]
 
 
+def test_without_a_cache_arithmetic_is_the_ceiling():
+    flops = 2 * (P8 - TABLE8) + 4 * 32 * 32 * 128 * 1
+    assert serving.throughput_ceiling(h100("llama3-8b"), 1) == near(F / flops)
+
+
+def test_cards_share_the_work_evenly():
+    for count in ("read", "all"):
+        one, eight = (h100("llama3-70b", gpus=n, count=count) for n in (1, 8))
+        for step in (lambda d: serving.decode_step(d, 4, 5000), lambda d: serving.prefill(d, 5000, 3)):
+            alone, shared = step(one), step(eight)
+            for part in ("linear", "attention"):
+                assert getattr(alone, part).flops == near(8 * getattr(shared, part).flops)
+                assert getattr(alone, part).bytes == near(8 * getattr(shared, part).bytes)
+
+
+def test_prompts_in_a_batch_add_up():
+    d = h100("llama3-8b", count="all")
+    assert serving.prefill(d, 5000, 3).cost.flops == near(3 * serving.prefill(d, 5000).cost.flops)
+    assert serving.prefill(d, 5000, 3).attention.bytes == 3 * 5000 * K8  # the cache, written
+
+
 def test_blended_intensity():
     batch, context = 32, 8192
     step = serving.decode_step(h100("llama3-8b", count="all"), batch, context)
