@@ -17,12 +17,12 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
     flops = any(r.useful_flops for r in rows)
     columns = [
         Column(axis, axis, _whole),
-        Column("formula", "bytes by formula", _whole),
-        Column("counted", "bytes counted", _whole),
-        Column("exact", "exact"),
-        *([Column("workspace", "workspace bytes", _whole)] if any(r.workspace_bytes for r in rows) else []),
+        Column("formula", "bytes, formula", _whole),
+        Column("counted", "counted", _whole),
+        Column("exact", ""),
+        *([Column("workspace", "workspace", _whole)] if any(r.workspace_bytes for r in rows) else []),
         Column("useful", "useful FLOP", _whole),
-        *([Column("padding", "issued / useful")] if flops else []),
+        *([Column("padding", "issued")] if flops else []),
         Column("intensity", "FLOP/byte"),
     ]
     cells = [
@@ -33,7 +33,7 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
             "exact": "✓" if r.exact else "✗",
             "workspace": r.workspace_bytes or None,
             "useful": r.useful_flops,
-            "padding": None if r.padding is None else f"{r.padding:.4g}",
+            "padding": None if r.padding is None else f"{r.padding:.4g}×",
             "intensity": number(float(r.intensity), 4),
         }
         for r in rows
