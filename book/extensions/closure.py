@@ -94,15 +94,19 @@ def _module_files(name: str, root: Path) -> Iterator[Path]:
 
 
 def _data(tree: ast.AST, module: Path, root: Path) -> set[Path]:
-    """Data files beside the module, and the files and data folders that it names."""
+    """Data files beside the module, and the files and data folders that it names.
+
+    Of a folder, those files count that the module names too; if it names none, all of them.
+    """
     found = {p for p in module.parent.iterdir() if p.suffix in DATA_SUFFIXES}
     bases = [p for p in module.parents if p == root or root in p.parents]
-    for name in _named_paths(tree):
-        for path in (base / name for base in bases):
-            if path.is_file():
-                found.add(path)
-            elif path.is_dir() and not any(path.rglob("*.py")):
-                found |= {p for p in path.rglob("*") if p.is_file()}
+    names = _named_paths(tree)
+    for path in (base / name for base in bases for name in names):
+        if path.is_file():
+            found.add(path)
+        elif path.is_dir() and not any(path.rglob("*.py")):
+            files = {p for p in path.rglob("*") if p.is_file()}
+            found |= {p for p in files if p.name in names} or files
     return {p for p in found if p.suffix != ".py"}
 
 

@@ -105,6 +105,13 @@ def test_the_closure_reads_magics_and_data_files(book):
     assert {"book/catalog.py", "book/data/rows.txt", "kernels/tiles.py"} <= names(book, CELLS["two"])
 
 
+def test_of_a_folder_the_named_files_count(book):
+    (book / "book/data/other.txt").write_text("")
+    assert "book/data/other.txt" not in names(book, "import book.catalog"), "the module names rows.txt"
+    (book / "book/whole.py").write_text('FILES = Path("data").iterdir()\n')
+    assert {"book/data/rows.txt", "book/data/other.txt"} <= names(book, "import book.whole")
+
+
 def test_the_closure_follows_imports_inside_functions_and_relative_ones(book):
     assert "kernels/tiles.py" in names(book, "import kernels.lazy")
 
