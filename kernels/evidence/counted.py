@@ -35,8 +35,9 @@ class Counted:
     """What one run of an experiment moved and did. Bytes, FLOPs and programs of all its launches.
 
     plan: the tiles and splits that ran. dot_flops: 2mnk of every tl.dot on whole tiles. alu_flops:
-    floating-point adds, subtracts and multiplies element by element. relative_error:
-    ||y - reference|| / ||reference|| in float64.
+    floating-point adds, subtracts and multiplies element by element, n - 1 for a tl.sum of n.
+    sfu_ops: exponentials, roots, divisions and their like, which are in no FLOP count.
+    relative_error: ||y - reference|| / ||reference|| in float64.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Counted:
     alu_flops: int
     programs: int
     relative_error: float
+    sfu_ops: int = 0
 
     @property
     def flops(self) -> int:
@@ -121,6 +123,7 @@ def run(experiment: Experiment, *, dtype: str | None = None, **sizes: int) -> Co
         alu_flops=tally.alu_flops,
         programs=tally.programs,
         relative_error=relative_error(y, experiment.reference(**inputs)),
+        sfu_ops=tally.sfu_ops,
     )
 
 

@@ -24,6 +24,8 @@ from kernels import devices
 SECTOR = 32  # bytes: the least that L2 and DRAM exchange on NVIDIA and AMD cards
 
 _FLOPS = {np.add, np.subtract, np.multiply}
+# what other units than the adders and multipliers do: exponentials and their like, and divisions
+_SPECIAL = {np.divide, np.exp, np.exp2, np.log, np.log2, np.sqrt, np.sin, np.cos}
 # what the interpreter's builder does to a pointer on its way from an argument to a load
 _POINTER_STEPS = (
     "create_addptr",
@@ -115,6 +117,7 @@ class Tally:
     def __init__(self) -> None:
         self.dot_flops = 0
         self.alu_flops = 0
+        self.sfu_ops = 0
         self.programs = 0
         self._tensors: dict[tuple[int, int], _Tensor] = {}
         self._bases: dict[int, _Tensor] = {}
@@ -171,9 +174,14 @@ class Tally:
 def count() -> Iterator[Tally]:
     """Tally every kernel launched inside the `with` block; the interpreter is restored afterwards.
 
+    `dot_flops`: 2mnk of every tl.dot. `alu_flops`: floating-point adds, subtracts and multiplies,
+    element by element; tl.sum of n numbers is n - 1 adds, so a loop of `acc += tl.sum(x * w)`
+    issues 2 for each pair, as a dot does. `sfu_ops`: exponentials, logarithms, roots, sines and
+    divisions, one each, which are no FLOPs here. Comparisons (tl.max), conversions and scans count
+    nowhere.
+
     Raises RuntimeError where kernels are compiled, and OutOfBounds, naming the tensor, from a
-    launch that touches memory which is not its argument's. Reductions (tl.sum) are not in
-    `alu_flops`; nor are comparisons, conversions or special functions.
+    launch that touches memory which is not its argument's.
     """
     if devices.MODE != "interpreted":
         raise RuntimeError(
@@ -195,6 +203,9 @@ def count() -> Iterator[Tally]:
         wrap(builder, "create_dot", lambda f: _dot(tally, f))
         wrap(builder, "binary_op", lambda f: _binary(tally, f))
         wrap(builder, "create_fma", lambda f: _fma(tally, f))
+        wrap(builder, "unary_op", lambda f: _unary(tally, f))
+        wrap(builder, "create_rsqrt", lambda f: _root(tally, f))
+        wrap(interpreter.ReduceOps, "sum", lambda f: _sum(tally, f))
         wrap(builder, "set_grid_idx", lambda f: _program(tally, f))
         for step in _POINTER_STEPS:
             wrap(builder, step, lambda f: _pointer(tally, f))
@@ -230,6 +241,36 @@ def _binary(tally: Tally, original: Any) -> Any:
         out = original(a, b, op)
         if op in _FLOPS and a.dtype.scalar.is_floating():
             tally.alu_flops += out.data.size
+        elif op in _SPECIAL:
+            tally.sfu_ops += out.data.size
+        return out
+
+    return hook
+
+
+def _unary(tally: Tally, original: Any) -> Any:
+    def hook(x: Any, op: Any) -> Any:
+        out = original(x, op)
+        if op in _SPECIAL:
+            tally.sfu_ops += out.data.size
+        return out
+
+    return hook
+
+
+def _root(tally: Tally, original: Any) -> Any:
+    def hook(x: Any) -> Any:
+        tally.sfu_ops += x.data.size
+        return original(x)
+
+    return hook
+
+
+def _sum(tally: Tally, original: Any) -> Any:
+    def hook(self: Any, x: Any) -> Any:
+        out = original(self, x)
+        if x.dtype.scalar.is_floating():
+            tally.alu_flops += x.handle.data.size - out.handle.data.size
         return out
 
     return hook

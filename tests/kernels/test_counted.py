@@ -76,20 +76,66 @@ def test_the_gaps_of_a_strided_view_are_not_its_own():
 def test_the_interpreter_is_restored_after_success_and_after_errors():
     from triton.runtime import interpreter
 
-    builder, executor = interpreter.interpreter_builder, interpreter.GridExecutor
-    before = dict(vars(builder)), dict(vars(executor))
+    watched = interpreter.interpreter_builder, interpreter.GridExecutor, interpreter.ReduceOps
+    before = tuple(dict(vars(one)) for one in watched)
     _shift(torch.ones(16), torch.empty(16), 0)
     during = {}
     with pytest.raises(ZeroDivisionError), counted.count():
-        during.update(vars(builder))
+        during.update(vars(watched[0]))
         raise ZeroDivisionError
     with pytest.raises(Exception, match="x: program"):
         _shift(torch.ones(16), torch.empty(16), 1)
-    after = dict(vars(builder)), dict(vars(executor))
+    after = tuple(dict(vars(one)) for one in watched)
     for state in (*before, *after):  # where the last launch was is the interpreter's own
         state.pop("grid_idx", None), state.pop("grid_dim", None)
     assert after == before
     assert "create_masked_load" in during
+
+
+@triton.jit
+def arithmetic_kernel(x_ptr, y_ptr, OP: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    r, c = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    x = tl.load(x_ptr + r[:, None] * COLUMNS + c[None, :])
+    if OP == "sum of rows":
+        tl.store(y_ptr + r, tl.sum(x, axis=1))
+    elif OP == "sum of all":
+        tl.store(y_ptr, tl.sum(x))
+    elif OP == "sum of whole numbers":
+        tl.store(y_ptr + c, tl.sum(x.to(tl.int32), axis=0).to(tl.float32))
+    elif OP == "products and their sum":
+        tl.store(y_ptr + c, tl.sum(x * x, axis=0) + 1.0)
+    elif OP == "max":
+        tl.store(y_ptr + r, tl.max(x, axis=1))
+    elif OP == "exp2":
+        tl.store(y_ptr + r, tl.max(tl.exp2(x), axis=1))
+    elif OP == "exp of a difference":
+        tl.store(y_ptr + r, tl.sum(tl.exp(x - tl.max(x, axis=1)[:, None]), axis=1))
+    elif OP == "division":
+        tl.store(y_ptr + r, tl.max(x / 3.0, axis=1))
+    elif OP == "root":
+        tl.store(y_ptr + r, tl.max(tl.rsqrt(x), axis=1))
+
+
+@pytest.mark.parametrize(
+    ("op", "flops", "special"),
+    [
+        ("sum of rows", 4 * 7, 0),
+        ("sum of all", 31, 0),
+        ("sum of whole numbers", 0, 0),
+        ("products and their sum", 2 * 32, 0),
+        ("max", 0, 0),
+        ("exp2", 0, 32),
+        ("exp of a difference", 32 + 4 * 7, 32),
+        ("division", 0, 32),
+        ("root", 0, 32),
+    ],
+)
+def test_sums_are_flops_and_special_functions_are_not(op, flops, special):
+    x, y = torch.rand(4, 8) + 1, torch.zeros(8)
+    with counted.count() as tally:
+        arithmetic_kernel[(1,)](x, y, OP=op, ROWS=4, COLUMNS=8)
+    assert (tally.alu_flops, tally.sfu_ops, tally.dot_flops) == (flops, special, 0)
+    assert y[0] != 0
 
 
 def test_two_tensors_under_one_name_are_kept_apart():
