@@ -1,0 +1,221 @@
+"""o = softmax(q k^T / sqrt(d)) v for a whole prompt, causal, scores kept on the chip. Confirms chapter 08.
+
+Each program owns BLOCK_M queries of one head and walks over the keys that they may see, BLOCK_N at
+a time. It never knows a whole row of scores: it keeps the largest so far (`peak`), the sum of
+exponentials relative to it (`total`), and rescales what it has whenever the peak grows. That is the
+online softmax of Milakov and Gimelshein, and FlashAttention is this loop. Blocks above the diagonal
+are not visited, blocks below it need no mask: only those that the diagonal crosses are masked.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+
+from book import cost
+from kernels import attention_inputs, devices
+from kernels.attention_inputs import inputs, meta, reference
+from kernels.devices import tl, triton
+from kernels.experiment import Experiment, Launch
+from kernels.targets import Target
+
+
+@triton.jit
+def attend(
+    q, acc, total, peak, k_ptrs, v_ptrs, k_step, v_step, rq, in_d, first, last, L, scale,
+    BLOCK_N: tl.constexpr, MASKED: tl.constexpr, WHOLE_D: tl.constexpr,
+):  # fmt: skip
+    """Let queries q [BLOCK_M, BLOCK_D], at positions rq, look at the keys from first to last."""
+    for start in range(first, last, BLOCK_N):
+        rk = start + tl.arange(0, BLOCK_N)  # [BLOCK_N]
+        if MASKED:
+            k = tl.load(k_ptrs, mask=in_d[:, None] & (rk < L)[None, :], other=0.0)
+        else:
+            k = tl.load(k_ptrs) if WHOLE_D else tl.load(k_ptrs, mask=in_d[:, None], other=0.0)
+        scores = tl.dot(q, k)  # [BLOCK_M, BLOCK_N]
+        if MASKED:
+            scores = tl.where(rq[:, None] >= rk[None, :], scores, float("-inf"))
+        higher = tl.maximum(peak, tl.max(scores, 1) * scale)  # [BLOCK_M]
+        weights = tl.exp2(scores * scale - higher[:, None])  # [BLOCK_M, BLOCK_N]
+        shrink = tl.exp2(peak - higher)  # [BLOCK_M]: what was summed below a lower peak
+        total = total * shrink + tl.sum(weights, 1)
+        acc = acc * shrink[:, None]
+        if MASKED:
+            v = tl.load(v_ptrs, mask=(rk < L)[:, None] & in_d[None, :], other=0.0)
+        else:
+            v = tl.load(v_ptrs) if WHOLE_D else tl.load(v_ptrs, mask=in_d[None, :], other=0.0)
+        acc = tl.dot(weights.to(v.dtype), v, acc)  # [BLOCK_M, BLOCK_D]
+        peak = higher
+        k_ptrs += k_step
+        v_ptrs += v_step
+    return acc, total, peak, k_ptrs, v_ptrs
+
+
+@triton.jit
+def flash_attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, B, L, H, scale, stride_qb, stride_ql, stride_qh,
+    stride_kb, stride_kl, stride_kh, stride_vb, stride_vl, stride_vh,
+    GROUP: tl.constexpr, D: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    # Heads lie side by side, so that those of one group find the same keys in L2. The last queries
+    # see the most keys: their programs start first, and none of them is left over at the end.
+    program = tl.program_id(0)
+    head = (program % H).to(tl.int64)
+    batch = (program // H % B).to(tl.int64)
+    first = ((L + BLOCK_M - 1) // BLOCK_M - 1 - program // H // B) * BLOCK_M
+    rq = first + tl.arange(0, BLOCK_M)  # [BLOCK_M]
+    rd = tl.arange(0, BLOCK_D)  # [BLOCK_D]
+    rk = tl.arange(0, BLOCK_N).to(tl.int64)  # [BLOCK_N]
+    rows = rq.to(tl.int64)
+    in_d = rd < D
+    in_o = (rq < L)[:, None] & in_d[None, :]
+    q_ptrs = q_ptr + batch * stride_qb + head * stride_qh + rows[:, None] * stride_ql + rd[None, :]
+    q = tl.load(q_ptrs, mask=in_o, other=0.0)  # [BLOCK_M, BLOCK_D]
+    kv_head = head // GROUP
+    k_base = k_ptr + batch * stride_kb + kv_head * stride_kh
+    v_base = v_ptr + batch * stride_vb + kv_head * stride_vh
+    k_ptrs = k_base + rd[:, None] + rk[None, :] * stride_kl  # [BLOCK_D, BLOCK_N]: k transposed
+    v_ptrs = v_base + rk[:, None] * stride_vl + rd[None, :]  # [BLOCK_N, BLOCK_D]
+    k_step = tl.cast(BLOCK_N, tl.int64) * stride_kl
+    v_step = tl.cast(BLOCK_N, tl.int64) * stride_vl
+
+    acc = tl.zeros((BLOCK_M, BLOCK_D), dtype=tl.float32)
+    total = tl.zeros((BLOCK_M,), dtype=tl.float32)
+    peak = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
+    diagonal = first // BLOCK_N * BLOCK_N  # every query sees all keys before it
+    acc, total, peak, k_ptrs, v_ptrs = attend(
+        q, acc, total, peak, k_ptrs, v_ptrs, k_step, v_step, rq, in_d, 0, diagonal, L, scale,
+        BLOCK_N, False, D == BLOCK_D,
+    )  # fmt: skip
+    acc, total, peak, k_ptrs, v_ptrs = attend(
+        q, acc, total, peak, k_ptrs, v_ptrs, k_step, v_step, rq, in_d,
+        diagonal, min(first + BLOCK_M, L), L, scale, BLOCK_N, True, D == BLOCK_D,
+    )  # fmt: skip
+    o_ptrs = o_ptr + ((batch * L + rows) * H + head)[:, None] * D + rd[None, :]  # [BLOCK_M, BLOCK_D]
+    tl.store(o_ptrs, (acc / total[:, None]).to(o_ptr.dtype.element_ty), mask=in_o)
+
+
+def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """o[B, L, H, d], causal: query i of each head looks at keys 0 to i. One layer of a prompt.
+
+    q[B, L, H, d]; k, v[B, L, G, d]: query head h uses KV head h // (H / G). fp16 or bf16, softmax
+    and sums in fp32, scale 1 / sqrt(d); any L >= 1; strides are free but for the last, which is 1.
+    Raises ValueError or TypeError, with the remedy, for tensors that don't fit each other.
+    """
+    batch, length, heads, kv_heads, head_dim = attention_inputs.shapes("flash_attention", q, k, v)
+    chosen = plan(batch, length, heads, kv_heads, head_dim, devices.dtype_name(q.dtype))
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    devices.launch(_launches(chosen, q, k, v, o), q.device)
+    return o
+
+
+@dataclass(frozen=True)
+class Plan:
+    """block_m queries of a program, block_n keys at a time, head_dim padded to block_dim."""
+
+    block_m: int
+    block_n: int
+    block_dim: int
+    num_warps: int
+    num_stages: int
+
+    def programs(self, batch: int, length: int, heads: int) -> int:
+        """One for each block of queries of each head."""
+        return batch * heads * -(-length // self.block_m)
+
+
+# By padded head_dim: what fits registers and shared memory. A short prompt halves block_m.
+_LARGE = (Plan(128, 64, 64, 4, 3), Plan(128, 64, 128, 8, 3), Plan(128, 64, 256, 8, 2))
+_MEDIUM = (Plan(128, 64, 64, 4, 3), Plan(128, 64, 128, 8, 2), Plan(64, 32, 256, 8, 2))
+_SMALL = (Plan(128, 64, 64, 4, 2), Plan(128, 32, 128, 8, 2), Plan(64, 32, 256, 8, 1))
+_CDNA = (Plan(128, 64, 64, 4, 1), Plan(128, 64, 128, 8, 1), Plan(64, 32, 256, 8, 1))
+_VECTOR = (Plan(32, 32, 64, 4, 1), Plan(32, 32, 128, 8, 1), Plan(16, 32, 256, 8, 1))
+_TABLE = {
+    "sm_75": _VECTOR,
+    "sm_80": _MEDIUM,
+    "sm_89": _SMALL,
+    "sm_90": _LARGE,
+    "sm_100": _LARGE,
+    "sm_120": _SMALL,
+    "gfx942": _CDNA,
+}
+
+
+def plan(
+    batch: int,
+    length: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    dtype: str | None = None,
+    target: Target | str | None = None,
+) -> Plan:
+    """The tile for this head_dim on `target`; half as many queries if programs would be few.
+
+    dtype: operands; by default what the device at hand uses. target: a `Target`, its name, or None
+    for the device at hand. Raises ValueError for sizes, a dtype or a target it has no tile for.
+    """
+    chip, sms = attention_inputs.refuse(batch, length, heads, kv_heads, head_dim, dtype, target)
+    tile = next(p for p in _TABLE[chip.name] if p.block_dim >= head_dim)
+    if tile.block_m > 64 and (length <= 64 or tile.programs(batch, length, heads) < sms):
+        return replace(tile, block_m=64, num_warps=4)
+    return tile
+
+
+def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
+    batch, length, heads, head_dim = q.shape
+    scale = math.log2(math.e) / math.sqrt(head_dim)  # with exp2, which the hardware has
+    strides = [s for x in (q, k, v) for s in x.stride()[:3]]
+    options = {
+        "GROUP": heads // k.shape[2],
+        "D": head_dim,
+        "BLOCK_M": plan.block_m,
+        "BLOCK_N": plan.block_n,
+        "BLOCK_D": plan.block_dim,
+        "num_warps": plan.num_warps,
+        "num_stages": plan.num_stages,
+    }
+    args = (q, k, v, o, batch, length, heads, scale, *strides)
+    grid = (plan.programs(batch, length, heads),)
+    return [Launch(flash_attention_kernel, grid, args, options, "flash attention")]
+
+
+# ------------------------------------------------------------------------------- the experiment
+
+
+def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
+    """What `plan` issues: the tiles of the lower triangle, and beside them the softmax."""
+    blocks = {"block_m": plan.block_m, "block_n": plan.block_n, "block_dim": plan.block_dim}
+    products = cost.flash_attention_tiles(**sizes, **blocks, itemsize=itemsize)
+    visits = products.flops // (4 * plan.block_m * plan.block_n * plan.block_dim)
+    # For a query, a visit scales its scores, subtracts the peak and adds them up (3 block_n - 1), scales
+    # the peak and subtracts it from the last, rescales the total and adds to it (4), rescales o.
+    per_visit = plan.block_m * (3 * plan.block_n + 3 + plan.block_dim)
+    return replace(products, workspace_flops=visits * per_visit)
+
+
+experiment = Experiment(
+    name="flash_attention",
+    sizes=attention_inputs.SIZES,
+    axis="length",
+    inputs=inputs,
+    run=flash_attention,
+    reference=reference,
+    cost=cost.flash_attention,
+    plan=plan,
+    tiles=issued,
+    launches=lambda plan, *, dtype, **sizes: _launches(plan, *meta(dtype=dtype, **sizes)),
+    sweep={
+        "counted": {"batch": 1, "length": [64, 200, 300], "heads": 4, "kv_heads": 1, "head_dim": 64},
+        "timed": {
+            "batch": 1,
+            "length": [512, 1024, 2048, 4096, 8192],
+            "heads": 32,
+            "kv_heads": 8,
+            "head_dim": 128,
+        },
+        "compiled": {"batch": 1, "length": [512, 8192], "heads": 32, "kv_heads": 8, "head_dim": 128},
+    },
+    dtypes=("bf16", "fp16"),
+)
