@@ -127,8 +127,7 @@ def table(dtype: str, target: Target, aligned: bool = True) -> tuple[Plan, ...]:
 
 def whole(m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
     """The tile with the most reuse that is not far higher than m rows; K is never split."""
-    candidates, _, _ = _candidates(m, k, n, dtype, target)
-    return candidates[0]
+    return candidates(m, k, n, dtype, target)[0][0]
 
 
 def split(m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
@@ -138,21 +137,24 @@ def split(m: int, k: int, n: int, dtype: str | None = None, target: Target | str
     for the device at hand (with no GPU: `devices.STAND_IN`). Raises ValueError for a size below 1
     and for a dtype or target that is not known.
     """
-    candidates, dtype, sms = _candidates(m, k, n, dtype, target)
-    for tile in candidates:
+    usable, dtype, sms = candidates(m, k, n, dtype, target)
+    for tile in usable:
         chosen = _with_splits(tile, m, k, n, catalog.itemsize(dtype), sms)
         if chosen.programs(m, n) >= FULL_ENOUGH * sms:
             break
     return chosen
 
 
-def _candidates(m, k, n, dtype, target) -> tuple[tuple[Plan, ...], str, int]:
+def candidates(
+    m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None
+) -> tuple[tuple[Plan, ...], str, int]:
+    """The tiles not far higher than m rows, most reuse first; the dtype; the chip's multiprocessors."""
     checks.sizes(m=m, k=k, n=n)
     dtype = devices.default_dtype() if dtype is None else dtype
     target, sms = devices.chip(target)
     checks.dtype(dtype, target)
     tiles = table(dtype, target, aligned=k % 16 == 0 and n % 16 == 0)
-    rows = min(max(_power_of_two(m), 16), tiles[0].block_m)
+    rows = min(max(power_of_two(m), 16), tiles[0].block_m)
     return tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows), dtype, sms
 
 
@@ -166,7 +168,7 @@ def _with_splits(tile: Plan, m: int, k: int, n: int, itemsize: float, sms: int) 
     splits = _ceil_div(k_blocks, _ceil_div(k_blocks, splits))  # no split without a piece of K
     if splits == 1:
         return tile
-    elements = min(max(_power_of_two(m * n // (2 * sms)), 256), 4096)
+    elements = min(max(power_of_two(m * n // (2 * sms)), 256), 4096)
     return replace(tile, splits=splits, reduce_block=elements)
 
 
@@ -174,6 +176,6 @@ def _ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-def _power_of_two(x: int) -> int:
+def power_of_two(x: int) -> int:
     """The least power of two that is at least x."""
     return 1 << max(x - 1, 0).bit_length()

@@ -20,10 +20,11 @@ from book.cost.attention import (
 from book.cost.attention_tiles import (
     decode_attention_tiles,
     flash_attention_tiles,
+    kv_append_tiles,
     unfused_attention_tiles,
 )
 from book.cost.base import FP32_BYTES, Cost, Number
-from book.cost.matrix import linear, linear_tiles
+from book.cost.matrix import gemv_tiles, linear, linear_tiles
 from book.cost.mlp import mlp, mlp_tiles
 from book.cost.streams import copy, fma_chain, triad
 
@@ -37,7 +38,9 @@ __all__ = [
     "flash_attention",
     "flash_attention_tiles",
     "fma_chain",
+    "gemv_tiles",
     "kv_append",
+    "kv_append_tiles",
     "kv_intensity",
     "linear",
     "linear_tiles",

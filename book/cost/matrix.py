@@ -49,3 +49,27 @@ def linear_tiles(
         frozenset({"partials"}),
         workspace_flops=splits * ceil_div(m * n, reduce_block) * reduce_block,
     )
+
+
+def gemv_tiles(
+    m: int,
+    k: int,
+    n: int,
+    *,
+    block_m: int,
+    block_n: int,
+    block_k: int,
+    splits: int = 1,
+    reduce_block: int = 1,
+    itemsize: int = 2,
+) -> Cost:
+    """What a weight-streaming kernel on the ordinary units issues for `linear(m, k, n)`.
+
+    As `linear_tiles`, but each program keeps a sum for every position of its tile and adds the
+    `block_k` of an output up at the end: block_k - 1 more adds, reported in `workspace_flops`.
+    """
+    blocks = {"block_m": block_m, "block_n": block_n, "block_k": block_k}
+    tiles = linear_tiles(m, k, n, **blocks, splits=splits, reduce_block=reduce_block, itemsize=itemsize)
+    outputs = ceil_div(m, block_m) * block_m * ceil_div(n, block_n) * block_n
+    sums = splits * outputs * (block_k - 1)
+    return replace(tiles, workspace_flops=tiles.workspace_flops + sums)

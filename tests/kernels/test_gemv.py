@@ -1,0 +1,118 @@
+"""kernels.gemv: the right product, the exact bytes and FLOPs, either layout, no matrix instruction."""
+
+import pytest
+import torch
+
+from kernels import gemv as module
+from kernels.evidence import compiled, counted
+from kernels.gemv import experiment, gemv, kn_experiment, plan
+from kernels.targets import TARGETS
+
+RAGGED = [(1, 1, 2), (1, 463, 67), (3, 1328, 37), (4, 130, 41), (2, 37, 523), (1, 512, 64)]
+
+
+@pytest.mark.parametrize("layout", [experiment, kn_experiment], ids=["n, k", "k, n"])
+@pytest.mark.parametrize(("m", "k", "n"), RAGGED)
+def test_result_bytes_and_flops_are_exact_at_ragged_sizes(m, k, n, layout):
+    row = counted.run(layout, m=m, k=k, n=n)
+    row.check(layout)
+    assert row.relative_error < 5e-4
+    assert row.dot_flops == row.sfu_ops == 0
+
+
+def test_fp32_stays_fp32():
+    row = counted.run(experiment, m=1, k=463, n=67, dtype="fp32")
+    row.check(experiment)
+    assert row.relative_error < 1e-6
+
+
+def test_one_row_issues_no_flop_for_rows_that_are_not_there():
+    row = counted.run(experiment, m=1, k=1024, n=64)
+    useful = 2 * 1024 * 64
+    sums = row.plan.splits * 64 * (row.plan.block_k - 1)
+    partials = row.plan.splits * 256
+    assert row.plan.splits > 1
+    assert row.alu_flops == useful + sums + partials
+
+
+def test_every_weight_reaches_the_kernel_once_and_no_sector_is_wasted():
+    for layout in (experiment, kn_experiment):
+        w = counted.run(layout, m=1, k=512, n=256).reads["w"]
+        assert w.unique == w.block == w.issued == 512 * 256 * 2
+        assert w.sector <= w.unique + 32 * 512  # rows that do not start on a sector
+
+
+def _x(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).half()
+
+
+STRIDED = {
+    "x every second": lambda: (_x(400)[::2], _x(200, 30)),
+    "w every third row": lambda: (_x(200), _x(600, 30)[::3]),
+    "w a slice of columns": lambda: (_x(2, 200), _x(200, 90)[:, 30:60]),
+    "w transposed and sliced": lambda: (_x(2, 200), _x(30, 300).T[50:250]),
+}
+
+
+@pytest.mark.parametrize("layout", STRIDED)
+def test_any_strides(layout):
+    x, w = STRIDED[layout]()
+    with counted.count() as tally:
+        y = gemv(x, w)
+    assert counted.relative_error(y, x.double() @ w.double()) < 5e-4
+    assert tally.reads()["w"].unique == w.numel() * 2
+
+
+def test_a_vector_gives_a_vector_and_a_row_a_row():
+    x, w = _x(64), _x(64, 8)
+    assert gemv(x, w).shape == (8,)
+    assert torch.equal(gemv(x[None], w), gemv(x, w)[None])
+
+
+def test_split_k_gives_the_same_bits_every_time():
+    x, w = _x(1, 2048), _x(16, 2048).T
+    assert plan(1, 2048, 16).splits > 1
+    assert torch.equal(gemv(x, w), gemv(x, w))
+
+
+# ------------------------------------------------------------------------ plans, refusals, chips
+
+
+@pytest.mark.parametrize("along", ["k", "n"])
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_a_projection_has_programs_for_every_multiprocessor(target, along):
+    for n in (1024, 4096, 14_336):
+        chosen = plan(1, 4096, n, "fp16", target, along=along)
+        assert chosen.programs(1, n) >= 1.5 * TARGETS[target].sm_count
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 5000, 3), (4, 17, 70_000), (2, 4096, 4096)])
+def test_a_plan_splits_no_further_than_there_is_k(sizes):
+    m, k, n = sizes
+    for along in ("k", "n"):
+        chosen = plan(m, k, n, "fp16", "sm_90", along=along)
+        assert (chosen.splits - 1) * chosen.k_blocks(k) * chosen.block_k < k
+        assert chosen.block_m * chosen.block_n * chosen.block_k <= 8192
+
+
+def test_what_it_refuses_and_what_it_says():
+    with pytest.raises(ValueError, match=r"m = 5: gemv keeps .* at most 4 rows .*; use kernels\.linear"):
+        gemv(_x(5, 8), _x(8, 8))
+    with pytest.raises(ValueError, match=r"w\.shape = \(8, 4\): its first size must be K = 9"):
+        gemv(_x(9), _x(8, 4))
+    with pytest.raises(ValueError, match=r"w\.shape = \(8,\): gemv needs w\[K, N\]"):
+        gemv(_x(8), _x(8))
+    with pytest.raises(TypeError, match="x = list: gemv needs a torch.Tensor"):
+        gemv([1.0], _x(8, 4))
+    with pytest.raises(TypeError, match=r"w\.dtype = fp32, x\.dtype = fp16: both must be the same"):
+        gemv(_x(8), _x(8, 4).float())
+
+
+def test_wide_loads_and_no_spills():
+    """What test_compiled doesn't look at: the other layout, the most rows, the other chips."""
+    one, most = ({"m": m, "k": 4096, "n": 14_336} for m in (1, module.MAX_ROWS))
+    wanted = [(kn_experiment, "sm_75", one), (kn_experiment, "sm_100", one), (kn_experiment, "sm_90", most)]
+    wanted += [(experiment, "sm_80", most), (experiment, "sm_100", one), (experiment, "sm_120", one)]
+    for row in compiled.cases(wanted):
+        assert (row.spills, row.fits, row.instruction) == (False, True, "none"), row
+        assert row.kernel != "gemv" or row.wide_loads >= 2, row
