@@ -5,9 +5,6 @@
 PORT ?= 8000
 VENV := .venv/bin
 PY := $(VENV)/python
-# Outputs go, but for cells tagged keep_output; so does what JupyterLab says about the machine.
-LANGUAGE_INFO := $(foreach key,codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version,metadata.language_info.$(key))
-STRIP := $(VENV)/nbstripout --keep-id --extra-keys "$(LANGUAGE_INFO)"
 # One environment for each version of requirements.txt: the stamp carries its checksum.
 STAMP := .venv/installed-$(shell cat requirements.txt book/site/venv.sh | cksum | tr ' ' '-')
 
@@ -57,11 +54,10 @@ benchmark: site
 format: $(STAMP)
 	@$(VENV)/ruff format .
 	@$(VENV)/ruff check --fix .
-	@$(STRIP) chapters/*.ipynb
+	@$(PY) book/site/outputs.py chapters/*.ipynb
 
 outputs: $(STAMP)
-	@$(VENV)/jupyter nbconvert --to notebook --execute --inplace chapters/*.ipynb
-	@$(STRIP) chapters/*.ipynb
+	@$(PY) book/site/outputs.py --run chapters/*.ipynb
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache

@@ -35,14 +35,23 @@ def write_palette(app: Sphinx) -> None:
 def trim_scripts(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Drops scripts that repeat, Thebe (it would load from a CDN), and MathJax where there is no math."""
+    """Drops what repeats, Thebe (it would load from a CDN), MathJax where there is no math, and widget state.
+
+    The state of live widgets holds their whole front-end once for each of them, for a widget manager
+    that these pages don't load: their HTML output carries what they need.
+    """
     has_math = app.env.get_domain("math").data["has_equations"].get(pagename, False)
     seen: set[str] = set()
     kept = []
     for script in context.get("script_files", []):
-        body = getattr(script, "attributes", {}).get("body") or ""
+        attributes = getattr(script, "attributes", {})
+        body = attributes.get("body") or ""
         name = body or str(getattr(script, "filename", script))
-        unwanted = "thebe" in name.lower() or (not has_math and "mathjax" in name.lower())
+        unwanted = (
+            "thebe" in name.lower()
+            or (not has_math and "mathjax" in name.lower())
+            or "jupyter.widget-state" in attributes.get("type", "")
+        )
         if name in seen or unwanted:
             continue
         seen.add(name)

@@ -79,8 +79,8 @@ def _code(notebook: NotebookNode) -> Iterator[str]:
             yield f"cell {name} has {lines} lines; {LONGEST_CELL} at most"
         if tags & EXACT and not tags >= EXACT:
             yield f"cell {name} needs both tags {sorted(EXACT)} or none"
-        if tags & EXACT and not cell.outputs:
-            yield f"cell {name} is tagged keep_output but has no stored output"
+        if tags & EXACT and not (cell.outputs and cell.execution_count):
+            yield f"cell {name} is tagged keep_output but has no stored output; run `make outputs`"
         if not tags & EXACT and (cell.outputs or cell.execution_count):
             yield f"cell {name} has a stored output; run `make format`"
         if skipped := tags & SKIPPED:
