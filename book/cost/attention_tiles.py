@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from book.cost.attention import decode_attention, flash_attention, unfused_attention
+from book.cost.attention import decode_attention, flash_attention, kv_append, unfused_attention
 from book.cost.base import FP32_BYTES, Cost, ceil_div
 from book.cost.matrix import linear_tiles
 
@@ -19,6 +19,7 @@ def decode_attention_tiles(
     *,
     block_context: int,
     block_heads: int,
+    packed: int | None = None,
     split_context: int | None = None,
     block_dim: int | None = None,
     itemsize: int = 2,
@@ -28,14 +29,14 @@ def decode_attention_tiles(
 ) -> Cost:
     """What a split-KV decode kernel issues for `decode_attention`.
 
-    context: one length, or one for each sequence. The query heads of a KV head share a tile, padded
-    to a multiple of `block_heads`; head_dim is padded to `block_dim` (by default it is not).
-    A program takes up to `split_context` tokens of one sequence in blocks of `block_context` and
+    context: one length, or one for each sequence. `packed` query heads of a KV head (by default as
+    many as fit) share a tile of `block_heads` rows; head_dim is padded to `block_dim` (by default it
+    is not). A program takes up to `split_context` tokens of one sequence in blocks of `block_context` and
     stops at the sequence's end. FLOPs are those of whole tiles, 4 a score and dimension.
 
-    If any sequence needs more than one program, every program writes its output in fp32 with the
-    log of its sum of exponentials ("partials" and "lse"), and a second kernel reads them back: the
-    price of occupancy. split_context=None: one program a sequence, no workspace.
+    With a split_context every program writes its output in fp32 with the log of its sum of
+    exponentials ("partials" and "lse"), and a second kernel reads them back: the price of
+    occupancy. split_context=None: one program a sequence, no workspace.
     lengths_itemsize: bytes of each entry in a table of lengths ("lengths"), 0 if there is none.
     alu_flops: element-wise FLOPs of softmax and merge, reported in `workspace_flops`.
     """
@@ -57,12 +58,11 @@ def decode_attention_tiles(
         kv_itemsize=kv_itemsize,
         tokens=sum(lengths),
     )
-    rows = kv_heads * ceil_div(heads // kv_heads, block_heads) * block_heads
+    rows = kv_heads * ceil_div(heads // kv_heads, packed or block_heads) * block_heads
     scores = rows * sum(ceil_div(s, block_context) * block_context for s in lengths)
-    programs = [1 if split_context is None else ceil_div(s, split_context) for s in lengths]
     extra: dict[str, int] = {}
-    if max(programs) > 1:
-        outputs = heads * sum(programs)
+    if split_context is not None:
+        outputs = heads * sum(ceil_div(s, split_context) for s in lengths)
         extra = {"partials": outputs * head_dim * FP32_BYTES, "lse": outputs * FP32_BYTES}
     table = {"lengths": batch * lengths_itemsize} if lengths_itemsize else {}
     return Cost(
@@ -72,6 +72,25 @@ def decode_attention_tiles(
         frozenset({*extra, *table}),
         alu_flops,
     )
+
+
+def kv_append_tiles(
+    tokens: int,
+    kv_heads: int,
+    head_dim: int,
+    itemsize: int = 2,
+    kv_itemsize: int | None = None,
+    *,
+    positions_itemsize: int = 4,
+) -> Cost:
+    """What a kernel issues for `kv_append`: the same, and a table of places in the cache.
+
+    "positions" says where each sequence's new token goes; a cache that all sequences share in step
+    would need none, so it is named.
+    """
+    useful = kv_append(tokens, kv_heads, head_dim, itemsize, kv_itemsize)
+    table = {"positions": tokens * positions_itemsize}
+    return replace(useful, reads={**useful.reads, **table}, workspace=frozenset(table))
 
 
 def flash_attention_tiles(
@@ -108,9 +127,8 @@ def unfused_attention_tiles(
     kv_heads: int,
     head_dim: int,
     *,
-    block_m: int,
-    block_n: int,
-    block_k: int,
+    scores: Mapping[str, int],
+    weighted_sum: Mapping[str, int],
     itemsize: int = 2,
     causal: bool = True,
     score_itemsize: int | None = None,
@@ -118,13 +136,13 @@ def unfused_attention_tiles(
 ) -> Cost:
     """What two tiled products and a softmax issue for `unfused_attention`: the whole square.
 
-    A causal mask does not shorten either product, so at least twice the useful FLOPs are issued.
+    scores, weighted_sum: the tiles of q k^T and of p v, as `linear_tiles` takes them (block_m,
+    block_n, block_k). A causal mask shortens neither product, so at least twice the useful FLOPs are
+    issued. alu_flops: those of scaling and softmax, reported in `workspace_flops`.
     """
     useful = unfused_attention(
         batch, length, heads, kv_heads, head_dim, itemsize, causal, score_itemsize=score_itemsize
     )
-    blocks = {"block_m": block_m, "block_n": block_n, "block_k": block_k}
-    scores = linear_tiles(length, head_dim, length, **blocks)
-    values = linear_tiles(length, length, head_dim, **blocks)
-    flops = batch * heads * (scores.flops + values.flops)
-    return replace(useful, flops=flops, workspace_flops=alu_flops)
+    first = linear_tiles(length, head_dim, length, **scores)
+    second = linear_tiles(length, length, head_dim, **weighted_sum)
+    return replace(useful, flops=batch * heads * (first.flops + second.flops), workspace_flops=alu_flops)

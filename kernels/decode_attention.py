@@ -1,0 +1,272 @@
+"""o = softmax(q k^T) v for one query a sequence, over its whole cache. Confirms chapter 06.
+
+The query heads that share a KV head are the rows of one tile, so K and V are read once, whatever
+the number of query heads. Long contexts are split: each program keeps a running maximum and sum
+(the online softmax), writes its own result with the logarithm of its sum of exponentials, and a
+second kernel weighs the parts by it ("flash-decoding"). That traffic is named.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+
+from book import cost
+from kernels import caches, devices, splits
+from kernels.devices import tl, triton
+from kernels.experiment import Experiment, Launch
+from kernels.splits import Plan
+
+LOG2_E = 1.4426950408889634  # the kernels use powers of two: exp(x) = exp2(x * LOG2_E)
+
+
+@triton.jit
+def decode_attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, partials_ptr, lse_ptr, lengths_ptr, scale, context, kv_heads,
+    stride_qb, stride_qh, stride_kb, stride_kh, stride_ks, stride_vb, stride_vh, stride_vs,
+    DIM: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr, RAGGED: tl.constexpr,
+    SPLITS: tl.constexpr, SPLIT_CONTEXT: tl.constexpr, BLOCK_HEADS: tl.constexpr,
+    BLOCK_CONTEXT: tl.constexpr, BLOCK_DIM: tl.constexpr,
+):  # fmt: skip
+    # Programs that read the same piece of the cache are neighbours, then come the splits.
+    HEAD_TILES: tl.constexpr = (GROUP + PACKED - 1) // PACKED
+    program = tl.program_id(0)
+    tile = program % HEAD_TILES
+    split = program // HEAD_TILES % SPLITS
+    sequence = (program // (HEAD_TILES * SPLITS) // kv_heads).to(tl.int64)
+    kv_head = program // (HEAD_TILES * SPLITS) % kv_heads
+    length = context
+    if RAGGED:
+        length = tl.minimum(tl.load(lengths_ptr + sequence).to(tl.int32), context)
+    start = split * SPLIT_CONTEXT
+    if SPLITS > 1:
+        if start >= length:
+            return
+    stop = tl.minimum(start + SPLIT_CONTEXT, length)
+
+    row = tile * PACKED + tl.arange(0, BLOCK_HEADS)  # [BLOCK_HEADS] of the group's heads
+    rd = tl.arange(0, BLOCK_DIM)  # [BLOCK_DIM]
+    rs = tl.arange(0, BLOCK_CONTEXT)  # [BLOCK_CONTEXT] from `start` on
+    in_heads = (tl.arange(0, BLOCK_HEADS) < PACKED) & (row < GROUP)  # the others are padding
+    head = kv_head * GROUP + row  # [BLOCK_HEADS] of all query heads
+    in_q = in_heads[:, None] & (rd < DIM)[None, :]  # [BLOCK_HEADS, BLOCK_DIM]
+    q_ptrs = q_ptr + sequence * stride_qb + head[:, None] * stride_qh + rd[None, :]
+    q = tl.load(q_ptrs, mask=in_q, other=0.0)  # [BLOCK_HEADS, BLOCK_DIM]
+    first = tl.cast(start, tl.int64)
+    k_ptr += sequence * stride_kb + kv_head * stride_kh + first * stride_ks
+    v_ptr += sequence * stride_vb + kv_head * stride_vh + first * stride_vs
+    k_offsets = rs[None, :] * stride_ks + rd[:, None]  # [BLOCK_DIM, BLOCK_CONTEXT]
+    v_offsets = rs[:, None] * stride_vs + rd[None, :]  # [BLOCK_CONTEXT, BLOCK_DIM]
+
+    top = tl.full((BLOCK_HEADS,), float("-inf"), tl.float32)  # running maximum of the scores
+    total = tl.zeros((BLOCK_HEADS,), tl.float32)  # running sum of 2^(score - top)
+    acc = tl.zeros((BLOCK_HEADS, BLOCK_DIM), tl.float32)  # the same sum, of v's rows
+    for block in range(start, stop, BLOCK_CONTEXT):
+        here = block + rs < stop  # [BLOCK_CONTEXT]
+        k = tl.load(k_ptr + k_offsets, mask=here[None, :] & (rd < DIM)[:, None], other=0.0)
+        v = tl.load(v_ptr + v_offsets, mask=here[:, None] & (rd < DIM)[None, :], other=0.0)
+        scores = tl.dot(q, k.to(q.dtype)) * scale  # [BLOCK_HEADS, BLOCK_CONTEXT]
+        scores = tl.where(here[None, :], scores, float("-inf"))
+        higher = tl.maximum(top, tl.max(scores, 1))
+        fade = tl.exp2(top - higher)  # what the earlier sums are worth under the new maximum
+        p = tl.exp2(scores - higher[:, None])
+        total = total * fade + tl.sum(p, 1)
+        acc = acc * fade[:, None]
+        acc = tl.dot(p.to(q.dtype), v.to(q.dtype), acc)
+        top = higher
+        k_ptr += BLOCK_CONTEXT * stride_ks
+        v_ptr += BLOCK_CONTEXT * stride_vs
+
+    o = acc / tl.where(total > 0, total, 1.0)[:, None]  # an empty sequence looks at nothing: zeros
+    out_row = sequence * kv_heads * GROUP + head  # [BLOCK_HEADS] of the batch * heads rows
+    if SPLITS == 1:
+        o_ptrs = o_ptr + out_row[:, None] * DIM + rd[None, :]
+        tl.store(o_ptrs, o.to(o_ptr.dtype.element_ty), mask=in_q)
+    else:
+        part = out_row * SPLITS + split  # [BLOCK_HEADS] of the rows of partial results
+        tl.store(partials_ptr + part[:, None] * DIM + rd[None, :], o, mask=in_q)
+        tl.store(lse_ptr + part, top + tl.log2(total), mask=in_heads)
+
+
+@triton.jit
+def merge_kernel(
+    partials_ptr, lse_ptr, lengths_ptr, o_ptr, context, heads,
+    DIM: tl.constexpr, DIM_BLOCKS: tl.constexpr, RAGGED: tl.constexpr, SPLITS: tl.constexpr,
+    SPLIT_CONTEXT: tl.constexpr, BLOCK_SPLITS: tl.constexpr, BLOCK_DIM: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64) // DIM_BLOCKS  # one query head of one sequence
+    rd = tl.program_id(0) % DIM_BLOCKS * BLOCK_DIM + tl.arange(0, BLOCK_DIM)  # [BLOCK_DIM]
+    rp = tl.arange(0, BLOCK_SPLITS)  # [BLOCK_SPLITS]
+    length = context
+    if RAGGED:
+        length = tl.minimum(tl.load(lengths_ptr + row // heads).to(tl.int32), context)
+    parts = (length + SPLIT_CONTEXT - 1) // SPLIT_CONTEXT  # programs that had tokens
+    here = rp < parts
+    lse = tl.load(lse_ptr + row * SPLITS + rp, mask=here, other=float("-inf"))
+    partials_ptrs = partials_ptr + (row * SPLITS + rp)[:, None] * DIM + rd[None, :]
+    in_part = here[:, None] & (rd < DIM)[None, :]  # [BLOCK_SPLITS, BLOCK_DIM]
+    partials = tl.load(partials_ptrs, mask=in_part, other=0.0)
+    weights = tl.where(here, tl.exp2(lse - tl.max(lse, 0)), 0.0)  # [BLOCK_SPLITS], the largest is 1
+    total = tl.sum(weights, 0)
+    o = tl.sum(weights[:, None] * partials, 0) / tl.where(total > 0, total, 1.0)
+    tl.store(o_ptr + row * DIM + rd, o.to(o_ptr.dtype.element_ty), mask=rd < DIM)
+
+
+def decode_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    lengths: torch.Tensor | None = None,
+    *,
+    scale: float | None = None,
+    packed: bool = True,
+) -> torch.Tensor:
+    """o[batch, heads, head_dim] = softmax(scale * q k^T) v, each query over its sequence's cache.
+
+    q[batch, heads, head_dim] in fp16 or bf16; k and v[batch, kv_heads, context, head_dim] in the same
+    dtype or in torch.float8_e4m3fn, of which only rows of head_dim must lie side by side. Query head
+    h reads KV head h // (heads // kv_heads). lengths[batch], int32 or int64: the tokens that count
+    in each cache (none gives zeros, more than context counts as context); None: all of them. Pass
+    k[:, :, :longest] if the caches are far longer than any sequence. scale: head_dim ** -0.5 by
+    default. packed=False gives every query head its own read of K and V: to show what that costs.
+
+    Raises ValueError or TypeError, with the remedy, for tensors it cannot attend to.
+    """
+    caches.attention("decode_attention", q, k, v, lengths)
+    (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
+    chosen = splits.plan(batch, heads, kv_heads, dim, context, caches.dtype_name(k), packed=packed)
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    devices.launch(_launches(chosen, q, k, v, lengths, o, scale), q.device)
+    return o
+
+
+def unpacked(q, k, v, lengths=None, *, scale=None) -> torch.Tensor:
+    """`decode_attention` with a program, and a read of K and V, for every query head."""
+    return decode_attention(q, k, v, lengths, scale=scale, packed=False)
+
+
+def _launches(plan: Plan, q, k, v, lengths, o, scale: float | None = None) -> list[Launch]:
+    (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
+    partials = lse = o
+    if plan.splits > 1:
+        rows = batch * heads * plan.splits
+        partials = torch.empty(rows, dim, dtype=torch.float32, device=o.device)
+        lse = torch.empty(rows, dtype=torch.float32, device=o.device)
+    scale = LOG2_E * (dim**-0.5 if scale is None else scale)
+    strides = (*q.stride()[:2], *k.stride()[:3], *v.stride()[:3])
+    table = q if lengths is None else lengths
+    args = (q, k, v, o, partials, lse, table, scale, context, kv_heads, *strides)
+    fixed = {"DIM": dim, "RAGGED": lengths is not None}
+    options = {**fixed, "GROUP": heads // kv_heads, **plan.options()}
+    grid = (plan.programs(batch, heads, kv_heads),)
+    main = Launch(decode_attention_kernel, grid, args, options, "decode attention")
+    if plan.splits == 1:
+        return [main]
+    options = {**fixed, **plan.merge_options()}
+    options["DIM_BLOCKS"] = plan.block_dim // options["BLOCK_DIM"]
+    args = (partials, lse, table, o, context, heads)
+    return [main, Launch(merge_kernel, (batch * heads * options["DIM_BLOCKS"],), args, options, "merge")]
+
+
+# ------------------------------------------------------------------------------ the experiments
+
+SIZES = ("batch", "heads", "kv_heads", "head_dim", "context")
+
+
+def inputs(
+    *, batch, heads, kv_heads, head_dim, context, dtype="fp16", device="cpu", seed=0
+) -> dict[str, torch.Tensor]:
+    """Random q, k and v with entries of variance 1. dtype: of the cache; with "fp8" q has 16 bits."""
+    generator = torch.Generator(device).manual_seed(seed)
+
+    def random(*shape):
+        return torch.randn(shape, generator=generator, device=device)
+
+    q, cache = random(batch, heads, head_dim), (batch, kv_heads, context, head_dim)
+    wide, narrow = _torch_dtypes(dtype)
+    return {"q": q.to(wide), "k": random(*cache).to(narrow), "v": random(*cache).to(narrow)}
+
+
+def _torch_dtypes(dtype: str) -> tuple[torch.dtype, torch.dtype]:
+    """Of q and of the cache."""
+    if dtype == "fp8":
+        return devices.TORCH_DTYPES[devices.default_dtype()], torch.float8_e4m3fn
+    return (devices.TORCH_DTYPES[dtype],) * 2
+
+
+def reference(q, k, v, lengths=None) -> torch.Tensor:
+    """Softmax attention in float64, one sequence after the other."""
+    group, out = q.shape[1] // k.shape[1], []
+    for i in range(q.shape[0]):
+        tokens = k.shape[2] if lengths is None else int(lengths[i])
+        keys, values = (x[i, :, :tokens].double() for x in (k, v))  # [kv_heads, tokens, head_dim]
+        queries = q[i].double().unflatten(0, (-1, group))  # [kv_heads, group, head_dim]
+        weights = (queries @ keys.mT * q.shape[-1] ** -0.5).softmax(-1)
+        out.append((weights @ values).flatten(0, 1))
+    return torch.stack(out)
+
+
+def formula(*, itemsize: float = 2, **sizes: Any) -> cost.Cost:
+    """`cost.decode_attention`; itemsize is the cache's, q and o have at least two bytes."""
+    return cost.decode_attention(**sizes, itemsize=max(itemsize, 2), kv_itemsize=itemsize)
+
+
+def _meta_launches(plan: Plan, *, dtype: str, ragged: bool = False, **sizes: int) -> list[Launch]:
+    wide, narrow = _torch_dtypes(dtype)
+    batch, heads, kv_heads, dim, context = (sizes[name] for name in SIZES)
+    q, o = (torch.empty(batch, heads, dim, dtype=wide, device="meta") for _ in range(2))
+    k, v = (torch.empty(batch, kv_heads, context, dim, dtype=narrow, device="meta") for _ in range(2))
+    lengths = torch.empty(batch, dtype=torch.int32, device="meta") if ragged else None
+    return _launches(plan, q, k, v, lengths, o)
+
+
+def ragged_lengths(batch: int, context: int) -> list[int]:
+    """A length for each sequence, spread over 1 ... context (by the golden ratio, so none repeat soon)."""
+    return [1 + int(context * ((i + 1) * 0.6180339887 % 1)) for i in range(batch)]
+
+
+def _ragged_inputs(*, batch, context, device="cpu", **others) -> dict[str, torch.Tensor]:
+    lengths = torch.tensor(ragged_lengths(batch, context), dtype=torch.int32, device=device)
+    return {**inputs(batch=batch, context=context, device=device, **others), "lengths": lengths}
+
+
+def ragged(q, k, v, lengths) -> torch.Tensor:
+    """`decode_attention` of sequences that have lengths of their own."""
+    return decode_attention(q, k, v, lengths)
+
+
+experiment = Experiment(
+    name="decode_attention",
+    sizes=SIZES,
+    axis="context",
+    inputs=inputs,
+    run=decode_attention,
+    reference=reference,
+    cost=formula,
+    plan=splits.plan,
+    tiles=splits.issued,
+    launches=_meta_launches,
+    sweep={
+        "counted": {"batch": 2, "heads": 8, "kv_heads": 2, "head_dim": 64, "context": [128, 256, 512]},
+        "timed": {"batch": 64, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": [512, 2048, 8192]},
+        "compiled": {"batch": 128, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": [4096, 8192]},
+    },
+    dtypes=("bf16", "fp16", "fp8"),
+    tolerance=lambda dtype: {"fp16": 2e-3, "bf16": 1e-2, "fp8": 2e-3}[dtype],
+)
+
+unpacked_experiment = replace(experiment, run=unpacked, plan=partial(splits.plan, packed=False))
+
+ragged_experiment = replace(
+    experiment,
+    inputs=_ragged_inputs,
+    run=ragged,
+    cost=lambda *, batch, context, **others: formula(
+        batch=batch, tokens=sum(ragged_lengths(batch, context)), **others
+    ),
+    tiles=lambda plan, *, batch, context, **others: splits.issued(
+        plan, batch=batch, context=ragged_lengths(batch, context), lengths_itemsize=4, **others
+    ),
+    launches=partial(_meta_launches, ragged=True),
+)
