@@ -22,41 +22,44 @@ from kernels.targets import Target
 
 @triton.jit
 def attend(
-    q, acc, total, peak, k_ptrs, v_ptrs, k_step, v_step, rq, in_d, first, last, L, scale,
-    BLOCK_N: tl.constexpr, MASKED: tl.constexpr, WHOLE_D: tl.constexpr,
+    q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl, rq, in_d,
+    first, last, L, scale, BLOCK_N: tl.constexpr, MASKED: tl.constexpr, WHOLE_D: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Let queries q [BLOCK_M, BLOCK_D], at positions rq, look at the keys from first to last."""
-    for start in range(first, last, BLOCK_N):
+    """Let the queries q [BLOCK_M, BLOCK_D], at positions rq, look at the keys from first to last.
+
+    acc [BLOCK_M, BLOCK_D], total and peak [BLOCK_M] are what they have gathered; so they come back.
+    k_ptr and v_ptr are those of key 0 of the head, with the offsets of a block of keys from there.
+    """
+    for start in tl.range(first, last, BLOCK_N, num_stages=STAGES):
         rk = start + tl.arange(0, BLOCK_N)  # [BLOCK_N]
+        row = tl.cast(start, tl.int64)
+        k_ptrs = k_ptr + row * stride_kl + k_offsets  # [BLOCK_D, BLOCK_N]
+        v_ptrs = v_ptr + row * stride_vl + v_offsets  # [BLOCK_N, BLOCK_D]
         if MASKED:
             k = tl.load(k_ptrs, mask=in_d[:, None] & (rk < L)[None, :], other=0.0)
+            v = tl.load(v_ptrs, mask=(rk < L)[:, None] & in_d[None, :], other=0.0)
         else:
             k = tl.load(k_ptrs) if WHOLE_D else tl.load(k_ptrs, mask=in_d[:, None], other=0.0)
+            v = tl.load(v_ptrs) if WHOLE_D else tl.load(v_ptrs, mask=in_d[None, :], other=0.0)
         scores = tl.dot(q, k)  # [BLOCK_M, BLOCK_N]
         if MASKED:
             scores = tl.where(rq[:, None] >= rk[None, :], scores, float("-inf"))
         higher = tl.maximum(peak, tl.max(scores, 1) * scale)  # [BLOCK_M]
         weights = tl.exp2(scores * scale - higher[:, None])  # [BLOCK_M, BLOCK_N]
-        shrink = tl.exp2(peak - higher)  # [BLOCK_M]: what was summed below a lower peak
+        shrink = tl.exp2(peak - higher)  # [BLOCK_M]: for what was summed below a lower peak
         total = total * shrink + tl.sum(weights, 1)
-        acc = acc * shrink[:, None]
-        if MASKED:
-            v = tl.load(v_ptrs, mask=(rk < L)[:, None] & in_d[None, :], other=0.0)
-        else:
-            v = tl.load(v_ptrs) if WHOLE_D else tl.load(v_ptrs, mask=in_d[None, :], other=0.0)
-        acc = tl.dot(weights.to(v.dtype), v, acc)  # [BLOCK_M, BLOCK_D]
+        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         peak = higher
-        k_ptrs += k_step
-        v_ptrs += v_step
-    return acc, total, peak, k_ptrs, v_ptrs
+    return acc, total, peak
 
 
 @triton.jit
 def flash_attention_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, B, L, H, scale, stride_qb, stride_ql, stride_qh,
     stride_kb, stride_kl, stride_kh, stride_vb, stride_vl, stride_vh,
-    GROUP: tl.constexpr, D: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr,
+    GROUP: tl.constexpr, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_D: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     # Heads lie side by side, so that those of one group find the same keys in L2. The last queries
     # see the most keys: their programs start first, and none of them is left over at the end.
@@ -65,32 +68,29 @@ def flash_attention_kernel(
     batch = (program // H % B).to(tl.int64)
     first = ((L + BLOCK_M - 1) // BLOCK_M - 1 - program // H // B) * BLOCK_M
     rq = first + tl.arange(0, BLOCK_M)  # [BLOCK_M]
+    rk = tl.arange(0, BLOCK_N)  # [BLOCK_N]
     rd = tl.arange(0, BLOCK_D)  # [BLOCK_D]
-    rk = tl.arange(0, BLOCK_N).to(tl.int64)  # [BLOCK_N]
     rows = rq.to(tl.int64)
     in_d = rd < D
     in_o = (rq < L)[:, None] & in_d[None, :]
     q_ptrs = q_ptr + batch * stride_qb + head * stride_qh + rows[:, None] * stride_ql + rd[None, :]
     q = tl.load(q_ptrs, mask=in_o, other=0.0)  # [BLOCK_M, BLOCK_D]
-    kv_head = head // GROUP
-    k_base = k_ptr + batch * stride_kb + kv_head * stride_kh
-    v_base = v_ptr + batch * stride_vb + kv_head * stride_vh
-    k_ptrs = k_base + rd[:, None] + rk[None, :] * stride_kl  # [BLOCK_D, BLOCK_N]: k transposed
-    v_ptrs = v_base + rk[:, None] * stride_vl + rd[None, :]  # [BLOCK_N, BLOCK_D]
-    k_step = tl.cast(BLOCK_N, tl.int64) * stride_kl
-    v_step = tl.cast(BLOCK_N, tl.int64) * stride_vl
+    k_ptr += batch * stride_kb + head // GROUP * stride_kh
+    v_ptr += batch * stride_vb + head // GROUP * stride_vh
+    k_offsets = rd[:, None] + rk[None, :] * stride_kl  # [BLOCK_D, BLOCK_N]: k transposed
+    v_offsets = rk[:, None] * stride_vl + rd[None, :]  # [BLOCK_N, BLOCK_D]
 
     acc = tl.zeros((BLOCK_M, BLOCK_D), dtype=tl.float32)
     total = tl.zeros((BLOCK_M,), dtype=tl.float32)
     peak = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
-    diagonal = first // BLOCK_N * BLOCK_N  # every query sees all keys before it
-    acc, total, peak, k_ptrs, v_ptrs = attend(
-        q, acc, total, peak, k_ptrs, v_ptrs, k_step, v_step, rq, in_d, 0, diagonal, L, scale,
-        BLOCK_N, False, D == BLOCK_D,
+    diagonal = first // BLOCK_N * BLOCK_N  # every query here sees all keys before this one
+    acc, total, peak = attend(
+        q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl, rq, in_d,
+        0, diagonal, L, scale, BLOCK_N, False, D == BLOCK_D, STAGES,
     )  # fmt: skip
-    acc, total, peak, k_ptrs, v_ptrs = attend(
-        q, acc, total, peak, k_ptrs, v_ptrs, k_step, v_step, rq, in_d,
-        diagonal, min(first + BLOCK_M, L), L, scale, BLOCK_N, True, D == BLOCK_D,
+    acc, total, peak = attend(
+        q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl, rq, in_d,
+        diagonal, min(first + BLOCK_M, L), L, scale, BLOCK_N, True, D == BLOCK_D, 1,
     )  # fmt: skip
     o_ptrs = o_ptr + ((batch * L + rows) * H + head)[:, None] * D + rd[None, :]  # [BLOCK_M, BLOCK_D]
     tl.store(o_ptrs, (acc / total[:, None]).to(o_ptr.dtype.element_ty), mask=in_o)
@@ -173,6 +173,7 @@ def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
         "BLOCK_M": plan.block_m,
         "BLOCK_N": plan.block_n,
         "BLOCK_D": plan.block_dim,
+        "STAGES": plan.num_stages,
         "num_warps": plan.num_warps,
         "num_stages": plan.num_stages,
     }

@@ -61,14 +61,15 @@ def linear(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     m, k, n = matmul.shapes("linear", x, w)
     chosen = plan(m, k, n, devices.dtype_name(x.dtype))
     y = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    devices.launch(_launches(chosen, x, w, y), x.device)
+    devices.launch(launches(chosen, x, w, y), x.device)
     return y
 
 
 plan = tiles.split
 
 
-def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+def launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+    """The launches that put x @ w into y on `plan`; with splits, the workspace is made here."""
     (m, k), n = x.shape, w.shape[1]
     partials = y
     if plan.splits > 1:
@@ -91,7 +92,7 @@ def _meta_launches(plan: Plan, *, m: int, k: int, n: int, dtype: str) -> list[La
         torch.empty(shape, dtype=devices.TORCH_DTYPES[dtype], device="meta")
         for shape in ((m, k), (k, n), (m, n))
     )
-    return _launches(plan, x, w, y)
+    return launches(plan, x, w, y)
 
 
 experiment = Experiment(

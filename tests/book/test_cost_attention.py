@@ -214,9 +214,24 @@ def test_causal_tiles_are_the_blocks_that_hold_a_visible_key(length, block_m, bl
 
 def test_unfused_tiles_issue_the_whole_square():
     useful = cost.unfused_attention(1, 128, 4, 2, 64)
-    tiles = cost.unfused_attention_tiles(1, 128, 4, 2, 64, block_m=64, block_n=64, block_k=32)
+    blocks = {"block_m": 64, "block_n": 64, "block_k": 32}
+    tiles = cost.unfused_attention_tiles(1, 128, 4, 2, 64, scores=blocks, weighted_sum=blocks, alu_flops=9)
     assert tiles.flops == 2 * useful.flops
     assert tiles.bytes == useful.bytes and tiles.workspace == useful.workspace
+    assert tiles.workspace_flops == 9
+
+
+def test_each_product_of_unfused_attention_pads_to_its_own_tiles():
+    tiles = cost.unfused_attention_tiles(
+        2,
+        100,
+        3,
+        1,
+        96,
+        scores={"block_m": 64, "block_n": 128, "block_k": 64},  # 128 x 128 scores of 128 dimensions
+        weighted_sum={"block_m": 32, "block_n": 64, "block_k": 16},  # 128 x 128 outputs of 112 keys
+    )
+    assert tiles.flops == 2 * 3 * 2 * (128 * 128 * 128 + 128 * 128 * 112)
 
 
 @pytest.mark.parametrize("batch", [0, np.array([3, 0])])
