@@ -21,7 +21,7 @@ from typing import Any
 
 from book.display import si
 from book.display import table as as_table
-from kernels.evidence import recorded, timed, traffic
+from kernels.evidence import overhead, recorded, timed, traffic
 from kernels.evidence.clocks import Clock, EventClock
 from kernels.evidence.cpu import LABEL, cpu_roofline
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
@@ -89,7 +89,15 @@ def main(words: Sequence[str] | None = None) -> int:
     record = empty(device, command)
     clock = EventClock(device.torch_device, device.l2_bytes)
     good = measure_gpu(
-        record, experiments, device, clock, asked.out, say, quick=asked.quick, dtype=asked.dtype
+        record,
+        experiments,
+        device,
+        clock,
+        asked.out,
+        say,
+        quick=asked.quick,
+        dtype=asked.dtype,
+        launches=overhead.gpu if names is None else None,
     )
     say(table(record))
     say(f"wrote {asked.out}")
@@ -126,10 +134,12 @@ def measure_gpu(
     quick: bool = False,
     dtype: str | None = None,
     counters: Callable[..., tuple[float, float]] = traffic.dram_bytes,
+    launches: Callable[..., overhead.Overhead] | None = overhead.gpu,
 ) -> bool:
     """Fill `record`, writing it to `out` after each sweep; True if nothing was wrong or impossible.
 
-    counters: reads DRAM bytes of one run (see kernels.evidence.traffic).
+    counters: reads DRAM bytes of one run (see kernels.evidence.traffic). launches: times launch
+    overhead (see kernels.evidence.overhead); None leaves it out.
     """
     began, right = time.perf_counter(), {}
     say(f"{device.name}: checking {len(experiments)} kernels against float64")
@@ -167,9 +177,25 @@ def measure_gpu(
         recorded.save(record, out)
         took = time.perf_counter() - began
         say(f"[{number}/{len(right)}] {name}: {len(points)} points, {took:.0f} s so far")
+    if launches:
+        _overhead(record, device, launches, quick, say)
     record["status"] = "complete"
     recorded.save(record, out)
     return good
+
+
+def _overhead(record: dict[str, Any], device: Device, launches: Callable, quick: bool, say: Say) -> None:
+    """Put the cost of a launch under "overhead"; floors are those of the bandwidth just measured."""
+    tops = next(iter(record["ceilings"].values()), None)
+    reached = (tops["bandwidth"], tops["bandwidth_by"]) if tops else None
+    try:
+        kept = launches(device, bandwidth=reached, quick=quick)
+    except Unsupported as error:
+        record["notes"].append(str(error))
+        return
+    record["overhead"] = kept.as_record()
+    for one in kept.lines:
+        say(f"launch: {one.work}, {one.way}: {si(one.per_launch, 's')} each")
 
 
 def check_all(experiment: Experiment, device: Device, dtype: str) -> dict[str, Any]:

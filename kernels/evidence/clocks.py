@@ -102,3 +102,33 @@ class WallClock:
             work()
             samples.append(self._now() - start)
         return summarise(samples)
+
+
+class StepClock:
+    """Wall-clock time of a whole step: from before its first launch until its last result is there.
+
+    Launches are part of that time, unlike with `EventClock`. before: run ahead of every sample and
+    not timed (it overwrites the cache). wait: returns when the device has done all it was given.
+    """
+
+    def __init__(
+        self,
+        wait: Callable[[], Any] = lambda: None,
+        before: Callable[[], Any] = lambda: None,
+        now: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._wait, self._before, self._now = wait, before, now
+
+    def time(self, work: Callable[[], Any], budget: float = 0.3) -> Timing:
+        """Seconds of one step; at least 5 after one to warm up, at most 200."""
+        work()
+        samples: list[float] = []
+        began = self._now()
+        while len(samples) < 5 or (self._now() - began < budget and len(samples) < 200):
+            self._before()
+            self._wait()
+            start = self._now()
+            work()
+            self._wait()
+            samples.append(self._now() - start)
+        return summarise(samples)

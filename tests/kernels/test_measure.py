@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kernels import measure
-from kernels.evidence import cpu, recorded
+from kernels.evidence import cpu, overhead, recorded
 from kernels.evidence.errors import Unsupported
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
@@ -20,7 +20,7 @@ def no_counters(*_, **__):
     raise Unsupported("DRAM bytes were not counted: `ncu` is not installed here.")
 
 
-def gpu(tmp_path, experiments=None, clock=None, counters=no_counters, **options):
+def gpu(tmp_path, experiments=None, clock=None, counters=no_counters, launches=None, **options):
     record, lines = measure.empty(CARD, "python -m kernels.measure --out x.json"), []
     good = measure.measure_gpu(
         record,
@@ -30,6 +30,7 @@ def gpu(tmp_path, experiments=None, clock=None, counters=no_counters, **options)
         tmp_path / "x.json",
         lines.append,
         counters=counters,
+        launches=launches,
         dtype="fp16",  # the interpreter multiplies bf16 wrongly
         **options,
     )
@@ -64,6 +65,31 @@ def test_a_whole_run_makes_a_valid_and_complete_record(tmp_path):
 def test_hardware_counters_are_kept_where_they_can_be_read(tmp_path):
     _, record, _ = gpu(tmp_path, counters=lambda *_, **__: (1000.0, 24.0))
     assert [p["dram_bytes"] for p in record["sweeps"][0]["points"]] == [1024.0, None, 1024.0]
+
+
+def test_the_cost_of_a_launch_is_kept_with_the_bandwidth_just_measured(tmp_path):
+    line = overhead.Line("noop", "graph", (1, 2), (3e-6, 5e-6))
+    law = overhead.Law("graph", 32, (512, 1024), (1e-5, 4e-5), (3e-5, 6e-5))
+    asked = {}
+
+    def launches(device, **options):
+        asked.update(options)
+        return overhead.Overhead(device.name, *options["bandwidth"], (line,), (law,))
+
+    _, record, lines = gpu(tmp_path, launches=launches)
+    assert asked["bandwidth"][0] == record["ceilings"]["fp16"]["bandwidth"]
+    assert "launch: noop, graph: 2.00 µs each" in lines
+    (kept,) = overhead.recorded([record])
+    assert (kept.lines, kept.laws, kept.rung) == ((line,), (law,), "recorded")
+
+
+def test_a_launch_that_cannot_be_timed_is_a_note(tmp_path):
+    def launches(device, **options):
+        raise Unsupported("The cost of a launch is not measured yet: no clock.")
+
+    good, record, _ = gpu(tmp_path, launches=launches)
+    assert good and "overhead" not in record
+    assert record["notes"][-1] == "The cost of a launch is not measured yet: no clock."
 
 
 def test_a_wrong_kernel_is_named_and_not_timed(tmp_path):
