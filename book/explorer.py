@@ -16,7 +16,7 @@ import traitlets
 
 from book import catalog, explorer_payload, explorer_still
 from book.explorer_words import WORDS
-from book.formula import Formula, Parameter
+from book.formula import Formula, Parameter, preset_name
 from book.live import Live
 
 OWN = ""  # the preset of a reader who moved a size away from every model's
@@ -36,7 +36,15 @@ class Position(traitlets.TraitType):
         whole = (
             f"a whole number from {p.low:,g} to {p.high:,g}" if p.integer else f"from {p.low:g} to {p.high:g}"
         )
-        if isinstance(plain, numbers.Real) and not isinstance(plain, bool) and p.low <= plain <= p.high:
+        if p.steps:
+            whole = f"one of {', '.join(f'{s:g}' for s in p.steps)}"
+        known = not p.steps or plain in p.steps
+        if (
+            isinstance(plain, numbers.Real)
+            and not isinstance(plain, bool)
+            and p.low <= plain <= p.high
+            and known
+        ):
             if not p.integer:
                 return float(plain)
             if plain == int(plain):
@@ -48,8 +56,9 @@ class Explorer(Live):
     """The widget that `explore` returns. Its traits:
 
     accelerator, dtype: of the highlighted roof. shown: ids of all cards in the picture.
-    view: "roofline" or "formula"; against: the parameter on the formula's x axis.
-    preset: "model / layer", or "" once a size was moved away from it.
+    view: one of payload["views"]: "timeline", "bars", "roofline", "formula". against: the parameter
+    on the formula's x axis. preset: "model / layer" or "model"; "" once a size was moved away from
+    it, which can't happen where the dropdown alone decides the model's numbers.
     evidence: series on top of the picture. values: all slider positions as one dict; each of them
     is also a trait of its own, as in `explorer.m`.
     """
@@ -95,7 +104,7 @@ class Explorer(Live):
         choices = {
             "view": self.payload["views"],
             "against": [p.symbol for p in explorer_payload.sliders(self.formula)],
-            "preset": [OWN, *_preset_names(self.payload)],
+            "preset": [*([] if self.formula.preset else [OWN]), *_preset_names(self.payload)],
         }[name]
         if value not in choices:
             shown = [repr(c) for c in choices[:8]] + ["..."] * (len(choices) > 8)
@@ -144,7 +153,7 @@ class Explorer(Live):
 
         def gather(_: Any = None) -> None:
             self.values = {n: getattr(self, n) for n in names}
-            if self.preset and self._preset_sizes(self.preset).items() - self.values.items():
+            if self.preset and self._moved_by(self.preset).items() - self.values.items():
                 self.preset = OWN
 
         def spread(change: Any) -> None:
@@ -158,16 +167,16 @@ class Explorer(Live):
 
         def choose(change: Any) -> None:
             if change["new"]:
-                self.values = {**self.values, **self._preset_sizes(change["new"])}
+                self.values = {**self.values, **self._moved_by(change["new"])}
 
         gather()
         self.observe(gather, names)
         self.observe(spread, "values")
         self.observe(choose, "preset")
 
-    def _preset_sizes(self, name: str) -> dict[str, float]:
-        group, label = name.split(" / ", 1)
-        return dict(zip(self.payload["preset_symbols"], self.payload["presets"][group][label], strict=True))
+    def _moved_by(self, preset: str) -> dict[str, float]:
+        """The sliders that a preset sets; what else it decides is no trait."""
+        return {n: v for n, v in self.formula.preset_values(preset).items() if self.has_trait(n)}
 
     # ---------------------------------------------------------------------- for those who can't move
 
@@ -181,7 +190,7 @@ class Explorer(Live):
 
 
 def _preset_names(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{group} / {label}" for group, layers in payload["presets"].items() for label in layers]
+    return [preset_name(group, label) for group, layers in payload["presets"].items() for label in layers]
 
 
 def _each(item: Any) -> Iterable[Mapping[str, Any]]:
@@ -200,7 +209,7 @@ def _rungs(before: Sequence[str], series: Iterable[Mapping[str, Any]]) -> list[s
 def _preset(formula: Formula, model: str | None, layer: str | None) -> str:
     """The preset's full name. Raises catalog.UnknownName or ValueError with the choices."""
     if model is None:
-        return OWN
+        return formula.preset or OWN
     groups = explorer_payload.presets(formula)
     if not groups:
         raise ValueError(
@@ -212,7 +221,7 @@ def _preset(formula: Formula, model: str | None, layer: str | None) -> str:
     label = layer if layer is not None else next(iter(groups[group]))
     if label not in groups[group]:
         raise ValueError(f"layer = {layer!r}: {group} has {', '.join(groups[group])}.")
-    return f"{group} / {label}"
+    return preset_name(group, label)
 
 
 def explore(
@@ -223,7 +232,7 @@ def explore(
     layer: str | None = None,
     evidence: Any = None,
     published: str | None = None,
-    view: str = "roofline",
+    view: str | None = None,
     against: str | None = None,
     id: str | None = None,
     **values: float,
@@ -231,10 +240,11 @@ def explore(
     """A formula under sliders, with the evidence for it in the same picture.
 
     accelerators: catalog ids; the first one is highlighted. model, layer: a preset, as in
-    model="llama3-8b", layer="gate". evidence: what `confirm` returned, or a list of series.
-    published: a kind in the catalog, as in "linear". view: "roofline" or "formula". against: the
-    symbol on the formula's x axis. id: the element's id, if a page explores one formula twice.
-    values: the sliders' positions, as in m=32.
+    model="llama3-8b", layer="gate"; a formula of a whole model needs the model alone. evidence:
+    what `confirm` returned, or a list of series. published: a kind in the catalog, as in "linear".
+    view: "timeline", "bars", "roofline" or "formula", the first of these that the formula has if
+    left out. against: the symbol on the formula's x axis, and that of the bars' shares. id: the
+    element's id, if a page explores one formula twice. values: the sliders' positions, as in m=32.
     Raises catalog.UnknownName, ValueError or traitlets.TraitError, each with what to do.
     """
     cards = [catalog.accelerator(a) for a in accelerators]
@@ -270,17 +280,21 @@ def explore(
         accelerator=cards[0].id if cards else "",
         dtype=dtype,
         shown=[c.id for c in cards],
-        view=_view(view, payload),
-        against=against or (formula.limit.parameter if formula.limit else movable[0].symbol),
+        view=view or payload["views"][0],
+        against=against or _axis(formula, movable),
         evidence=series,
         rungs=_rungs(spoken, series),
     )
     widget._link_values()
-    widget.preset = preset
+    if preset:
+        widget.preset = preset
     widget.move(**values)
     return widget
 
 
-def _view(view: str, payload: Mapping[str, Any]) -> str:
-    """The asked view; a formula that is on no roofline can only be drawn as itself."""
-    return payload["views"][0] if view == "roofline" else view
+def _axis(formula: Formula, movable: Sequence[Parameter]) -> str:
+    """The parameter that a formula is drawn against if nobody says: the one that its story is about."""
+    for told in (formula.limit, formula.balance):
+        if told is not None:
+            return told.parameter
+    return movable[0].symbol

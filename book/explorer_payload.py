@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,19 @@ import sympy
 from sympy.printing.mathml import mathml
 
 from book import catalog
-from book.formula import Formula, Parameter, roof_javascript
+from book.explorer_words import PACES
+from book.formula import Alias, Formula, Parameter, roof_javascript, symbol
 
 DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4")
 RUNGS = ("counted", "compiled", "timed", "recorded", "published")
-SOURCED = {"accelerator": ("peak", "bandwidth"), "dtype": ("itemsize",)}
+SOURCED = {"accelerator": ("peak", "bandwidth", "capacity"), "dtype": ("itemsize",)}
 
 Series = dict[str, Any]
 
 _SIZE = re.compile(r"\w+ = [\d.,]+\Z")  # "k = 8,192"
 
 
-def letter(parameter: Parameter) -> str:
+def letter(parameter: Parameter | Alias) -> str:
     r"""A parameter's name in plain text: "M" for M, "β" for \beta."""
     name = parameter.latex or parameter.symbol
     if not name.startswith("\\"):
@@ -37,7 +38,8 @@ def letter(parameter: Parameter) -> str:
 
 
 def _lettered(formula: Formula, expression: sympy.Expr) -> sympy.Expr:
-    return expression.xreplace({p.sympy: sympy.Symbol(letter(p), positive=True) for p in formula.parameters})
+    named = (*formula.parameters, *formula.aliases)
+    return expression.xreplace({symbol(p.symbol): sympy.Symbol(letter(p), positive=True) for p in named})
 
 
 def _plain(formula: Formula, expression: sympy.Expr) -> str:
@@ -72,13 +74,18 @@ def presets(formula: Formula) -> Mapping[str, Mapping[str, Mapping[str, float]]]
 def _parameter(p: Parameter) -> dict[str, Any]:
     shared = {"symbol": p.symbol, "letter": letter(p), "label": p.label, "unit": p.unit}
     if p.source:
-        if p.symbol not in SOURCED[p.source]:
+        if p.symbol not in SOURCED.get(p.source, (p.symbol,)):
             raise ValueError(
                 f"parameter {p.symbol}: source {p.source!r} decides only {', '.join(SOURCED[p.source])}; "
                 "use one of those symbols, or make it a slider."
             )
         return {**shared, "source": p.source}
-    return {**shared, "low": p.low, "high": p.high, "scale": p.scale, "integer": p.integer, "source": ""}
+    steps = {"steps": list(p.steps)} if p.steps else {}
+    return {
+        **shared,
+        **{"low": p.low, "high": p.high, "scale": p.scale, "integer": p.integer, "source": ""},
+        **steps,
+    }
 
 
 def _formula(formula: Formula) -> dict[str, Any]:
@@ -88,8 +95,12 @@ def _formula(formula: Formula) -> dict[str, Any]:
         "title": formula.title,
         "value": formula.value,
         "value_label": formula.value_label or formula.value,
+        "preset_kind": formula.preset_kind,
         "unit": formula.unit,
-        "mathml": _mathml(formula, formula.expression),
+        "mathml": _mathml(formula, formula.stated),
+        "aliases": [
+            f"<mi>{letter(a)}</mi><mo>=</mo>{_mathml(formula, a.expression)}" for a in formula.aliases
+        ],
         "parameters": [_parameter(ranges.get(p.symbol, p)) for p in formula.parameters],
         "code": formula.javascript(),
     }
@@ -98,7 +109,24 @@ def _formula(formula: Formula) -> dict[str, Any]:
             "parameter": formula.limit.parameter,
             "label": f"{_plain(formula, formula.limit.expression)} ({formula.limit.label})",
         }
+    if formula.described:
+        made["described"] = {n: {"label": o.label, "unit": o.unit} for n, o in formula.described.items()}
+        made |= {name: list(getattr(formula, name)) for name in ("readouts", "parts", "beside")}
+    for name in ("balance", "timeline"):
+        if getattr(formula, name) is not None:
+            made[name] = asdict(getattr(formula, name))
     return made
+
+
+def views(formula: Formula, cards: int) -> list[str]:
+    """The pictures that this formula can be drawn as, the one that it is made for first."""
+    has = {
+        "timeline": formula.timeline is not None,
+        "bars": bool(formula.parts),
+        "roofline": formula.on_roofline and cards > 0,
+        "formula": True,
+    }
+    return [view for view, there in has.items() if there]
 
 
 def build(
@@ -106,29 +134,30 @@ def build(
 ) -> dict[str, Any]:
     """The part of an explorer that never changes, JSON-safe and the same at every build."""
     dtypes = [d for d in DTYPES if any(d in a.peaks for a in accelerators)]
+    symbols = _preset_symbols(formula)
     return {
         "id": id,
         "formula": _formula(formula),
         "roof": roof_javascript(),
-        "views": ["roofline", "formula"] if formula.on_roofline and accelerators else ["formula"],
+        "views": views(formula, len(accelerators)),
         "accelerators": [
             {
                 "id": a.id,
                 "name": a.short_name,
                 "bandwidth": float(a.bandwidth),
+                "capacity": float(a.driver_bytes or a.capacity),
                 "peaks": {d: float(a.peaks[d]) for d in dtypes if d in a.peaks},
             }
             for a in accelerators
         ],
         "itemsize": {d: catalog.itemsize(d) for d in dtypes or DTYPES},
         # lists in the order of `preset_symbols`: the names would be most of the bytes
-        "preset_symbols": _preset_symbols(formula),
+        "preset_symbols": symbols,
         "presets": {
-            group: {
-                label: [sizes.get(s) for s in _preset_symbols(formula)] for label, sizes in layers.items()
-            }
+            group: {label: [sizes.get(s) for s in symbols] for label, sizes in layers.items()}
             for group, layers in presets(formula).items()
         },
+        **({"paces": [list(p) for p in PACES]} if formula.timeline else {}),
         "words": dict(words),
     }
 
@@ -212,8 +241,9 @@ def merged(series: Iterable[Series], accelerators: Iterable[str]) -> list[Series
 def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, Any]:
     given = {**(item.get("fixed") or {}), **point}
     sizes = {p.symbol: _number(given[p.symbol]) for p in formula.parameters if p.symbol in given}
-    if item.get("dtype") and any(p.symbol == "itemsize" for p in formula.parameters):
-        sizes.setdefault("itemsize", catalog.itemsize(item["dtype"]))
+    for p in formula.parameters:
+        if item.get("dtype") and p.symbol in ("itemsize", "kv_itemsize"):  # said of both, if not said apart
+            sizes.setdefault(p.symbol, catalog.itemsize(item["dtype"]))
     complete = all(p.symbol in sizes for p in formula.parameters if not p.source or p.symbol == "itemsize")
     intensity, rate, seconds = (point.get(k) for k in ("intensity", "flops_per_s", "seconds"))
     if intensity is None and complete and formula.on_roofline:
@@ -221,6 +251,8 @@ def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[
     if rate is None and seconds and complete and "flops" in formula.outputs:
         rate = formula.evaluate("flops", **sizes) / seconds
     value = given.get(formula.value) if formula.value not in ("intensity", "attainable") else None
+    if value is None and formula.unit == "s":
+        value = seconds
     made = {"intensity": intensity, "rate": rate, "value": value}
     if not any(made.values()):
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from book import catalog, display, explorer_payload, figures
+from book import catalog, display, explorer_payload, explorer_views, figures
 from book.explorer_words import WORDS
 from book.roofline import Roof
 
@@ -26,11 +26,15 @@ def _roofs(explorer: Explorer) -> dict[str, Roof]:
 
 def position(explorer: Explorer) -> dict[str, float]:
     """Every parameter's value: the sliders', and what the dropdowns decide."""
+    formula = explorer.formula
     decided = {"itemsize": catalog.itemsize(explorer.dtype)} if explorer.dtype else {}
+    if explorer.preset:
+        decided |= formula.preset_values(explorer.preset)
     if explorer.accelerator:
         card = catalog.accelerator(explorer.accelerator)
         decided |= {"peak": card.peak(explorer.dtype), "bandwidth": card.bandwidth}
-    sourced = {p.symbol: decided[p.symbol] for p in explorer.formula.parameters if p.source}
+        decided |= {"capacity": card.driver_bytes or card.capacity}
+    sourced = {p.symbol: decided.get(p.symbol, p.default) for p in formula.parameters if p.source}
     return {**explorer.values, **sourced}
 
 
@@ -38,10 +42,12 @@ def summary(explorer: Explorer) -> str:
     """Where the sliders stand and what follows from it."""
     formula, at = explorer.formula, position(explorer)
     where = ", ".join(
-        f"{explorer_payload.letter(p)} = {display.number(at[p.symbol])}"
+        f"{explorer_payload.letter(p)} = {_setting(at[p.symbol], p.unit)}"
         for p in formula.parameters
         if not p.source
     )
+    if formula.readouts or formula.parts:
+        return _whole(explorer, at, where)
     roof = _roofs(explorer).get(explorer.accelerator) if formula.on_roofline else None
     if roof is None:
         value = f"{formula.value_label or formula.value} {display.si(float(formula(**at)), formula.unit)}"
@@ -59,6 +65,35 @@ def summary(explorer: Explorer) -> str:
     )
 
 
+def _setting(value: float, unit: str) -> str:
+    if unit == "s":
+        return display.si(value, unit)
+    return display.number(int(value) if value == int(value) else value)
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit == "%":
+        return f"{display.number(100 * value)} %"
+    return display.si(value, unit) if unit else display.number(value)
+
+
+def _whole(explorer: Explorer, at: dict[str, float], where: str) -> str:
+    """The sentence of a formula with several outputs: each by its name."""
+    formula = explorer.formula
+    told = [f"{formula.value_label} {_quantity(float(formula(**at)), formula.unit)}"]
+    for name in dict.fromkeys((*formula.parts, *formula.beside, *formula.readouts)):
+        output = formula.described[name]
+        told.append(f"{output.label} {_quantity(float(formula.evaluate(name, **at)), output.unit)}")
+    roof = _roofs(explorer).get(explorer.accelerator) if formula.on_roofline else None
+    if roof is not None:
+        memory = float(formula.evaluate("intensity", **at)) < roof.ridge
+        told.append(f"{WORDS['bound']} {WORDS['memory' if memory else 'compute']}")
+    card = catalog.accelerator(explorer.accelerator).short_name if explorer.accelerator else ""
+    rated = any(p.symbol in ("peak", "itemsize") and p.source for p in formula.parameters)
+    about = ", ".join(filter(None, (card, explorer.dtype if rated else "", explorer.preset)))
+    return WORDS["summary_whole"].format(about=about, position=where, values=", ".join(told))
+
+
 def picture(explorer: Explorer) -> bytes:
     """A PNG of under 10 KB, the same bytes for the same state."""
     at = position(explorer)
@@ -68,6 +103,8 @@ def picture(explorer: Explorer) -> bytes:
         figure = figures.roofline(
             list(roofs.values()), highlight=roofs[explorer.accelerator].name, operating=intensity
         )
+    elif explorer.view in explorer_views.DRAW:
+        figure = explorer_views.DRAW[explorer.view](explorer.formula, at)
     else:
         figure = figures.formula(explorer.formula, explorer.against, **at)
     drawn, packed = io.BytesIO(), io.BytesIO()

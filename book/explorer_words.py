@@ -5,11 +5,21 @@ Names in braces are filled in by the front-end.
 
 from __future__ import annotations
 
+# Seconds between two tokens, and what shorter waits are like. People read 10 to 20 tokens a second.
+PACES: tuple[tuple[float | None, str], ...] = (
+    (0.05, "pace_fast"),
+    (0.1, "pace_reading"),
+    (0.15, "pace_slow"),
+    (None, "pace_broken"),
+)
+
 WORDS: dict[str, str] = {
     # controls
     "accelerator": "accelerator",
     "dtype": "number format",
-    "preset": "model and layer",
+    "preset_layer": "model and layer",
+    "preset_model": "model",
+    "preset_phase": "phase",
     "own_sizes": "sizes of your own",
     "against": "plotted against",
     "compare": "roofs drawn",
@@ -18,6 +28,8 @@ WORDS: dict[str, str] = {
     "view": "picture",
     "view_roofline": "roofline",
     "view_formula": "formula",
+    "view_bars": "bars",
+    "view_timeline": "timeline",
     "lacks": "{dtype}: not on this card",
     "switched": "{accelerator} has no {wanted} unit, so the number format is now {dtype}.",
     "lacking": "{accelerator} has no unit for {missing}: those formats are greyed out.",
@@ -51,6 +63,29 @@ WORDS: dict[str, str] = {
     "more": "+{count}",
     "alt_roofline": "Roofline. {summary}",
     "alt_formula": "{value} against {against}. {summary}",
+    # the bars
+    "bars_rule": "Bars one below the other run at the same time: the longest is what you wait for.",
+    "shares": "share of the bar",
+    "equal_at": "equal at {at}",
+    "alt_bars": "Bars. {summary}",
+    "alt_shares": "The shares of {parts} against {against}. {equal}",
+    # the line of time
+    "user": "user {number}",
+    "newcomer": "new prompt",
+    "waits_once": "nothing for {wait}",
+    "waits_each": "a token every {wait}",
+    "first_token": "first token after {time}",
+    "pace_fast": "faster than anyone reads",
+    "pace_reading": "the pace of reading",
+    "pace_slow": "slower than reading",
+    "pace_broken": "so slow that it feels broken",
+    "timeline_whole": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, all of it "
+    "in one step. Everybody's next token takes {mixed}, {times} times as long, which is {pace_mixed}. "
+    "The newcomer waits {served} for a first token.",
+    "timeline_chunks": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, in "
+    "{chunks} steps. In each of them everybody's next token takes {mixed}, {times} times as long, which is "
+    "{pace_mixed}. The newcomer waits {served} for a first token.",
+    "alt_timeline": "Tokens along time. {summary}",
     # the legend
     "legend": "what the marks are",
     "rung_predicted": "predicted",
@@ -72,6 +107,7 @@ WORDS: dict[str, str] = {
     "summary_roof": "{accelerator}, {dtype}, at {position}: intensity {intensity} FLOP/byte, "
     "attainable {attainable}, {percent} of peak, bound by {bound}.",
     "summary_plain": "At {position}: {value}.",
+    "summary_whole": "{about}, at {position}: {values}.",
     # run the kernel here
     "run": "Run the kernel here",
     "running": "running …",

@@ -283,7 +283,8 @@ def formula(
     for _, _, px, py in series:
         labels.avoid_points(px, py)
     others = [q for q in f.parameters if q.symbol != against and q.sympy in f.expression.free_symbols]
-    name = ", ".join(f"{_symbol(q)} = {plain(fixed[q.symbol])}" for q in others)
+    movable = [q for q in others if q.source not in ("model", "accelerator")]  # too many digits
+    name = ", ".join(f"{_symbol(q)} = {plain(fixed[q.symbol])}" for q in movable)
     if limit is not None:
         labels.avoid_line(x, limit)
         inside = [i for i in range(0, len(x), 4) if ylim[0] < limit[i] < ylim[1]]

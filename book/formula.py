@@ -7,6 +7,7 @@ predictions and the tests can't drift apart.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,8 @@ from book import roofline
 from book.cost import Cost
 
 Scale = Literal["linear", "log2"]
-Source = Literal["", "accelerator", "dtype"]
+Source = Literal["", "accelerator", "dtype", "model"]
+Presets = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
@@ -31,12 +33,14 @@ class Parameter:
 
     symbol: ASCII name, used in Python and in JavaScript. latex: how it is printed.
     low, high, default: the slider's range and start, in `unit`. scale "log2" walks in doublings.
-    source: "accelerator" or "dtype" if a dropdown decides the value and there is no slider.
+    steps: the only values it can have, if they are few: bytes of a stored number, cards in a group.
+    source: what decides the value in the place of a slider: the "accelerator", "dtype" or "model"
+    dropdown. The model's values come from the formula's presets, and need no default here.
     """
 
     symbol: str
     label: str
-    default: float
+    default: float = math.nan
     low: float = 1
     high: float = 1
     unit: str = ""
@@ -44,10 +48,18 @@ class Parameter:
     scale: Scale = "log2"
     integer: bool = True
     source: Source = ""
+    steps: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.symbol):
             raise ValueError(f"parameter symbol {self.symbol!r}: use letters, digits and _ only.")
+        if self.steps:
+            object.__setattr__(self, "low", min(self.steps))
+            object.__setattr__(self, "high", max(self.steps))
+            if self.default not in self.steps:
+                raise ValueError(
+                    f"parameter {self.symbol}: default {self.default} is none of its steps {self.steps}."
+                )
         if not self.source and not self.low <= self.default <= self.high:
             raise ValueError(
                 f"parameter {self.symbol}: default {self.default} lies outside {self.low} to {self.high}."
@@ -74,13 +86,61 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Output:
+    """How an output other than the formula's value is called where it is shown, and its unit."""
+
+    label: str
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A letter that the text uses for an expression, as W for the bytes of all weights."""
+
+    symbol: str
+    label: str
+    latex: str
+    expression: sympy.Expr
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The `parts` of a formula are equal where `parameter` has the value that `output` gives."""
+
+    parameter: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The outputs that draw a line of time, in seconds.
+
+    step: of a step; mixed: of one that carries a chunk of somebody's prompt; chunks: how many of
+    those there are. batch: the parameter that counts the users who wait.
+    """
+
+    step: str
+    mixed: str
+    chunks: str
+    batch: str = "batch"
+
+
+@dataclass(frozen=True)
 class Formula:
     """`outputs[value]` as a function of `parameters`.
 
-    outputs: named SymPy expressions. A formula that is the cost of an operation has "flops",
-    "bytes" and "intensity", and so can be placed on a roofline. value: the output that the
-    chapter is about. unit: its unit. presets: {group: {label: {symbol: value}}}, made from the
-    catalog's models, for the model dropdown.
+    outputs: named SymPy expressions, in the parameters and in `aliases`, which are put in at once.
+    A formula that is the cost of an operation has "flops", "bytes" and "intensity", and so can be
+    placed on a roofline. value: the output that the chapter is about. unit: its unit; "%" if it is
+    a share.
+    presets: {group: {label: {symbol: value}}}, made from the catalog, for the dropdown. A group
+    with the one label "" is chosen by its own name. preset: the name that gives the "model"
+    parameters their values until a reader chooses. preset_kind: what the dropdown is called.
+
+    described: outputs that have a label. readouts: those of them whose numbers are shown.
+    parts: outputs that add up to a whole, drawn as one bar in the view "bars"; beside: outputs of
+    the same unit with a bar of their own. balance: where two parts are equal. timeline: what the
+    view "timeline" is drawn from.
     """
 
     name: str
@@ -91,18 +151,42 @@ class Formula:
     outputs: Mapping[str, sympy.Expr]
     limit: Limit | None = None
     value_label: str = ""
-    presets: Callable[[], Mapping[str, Mapping[str, Mapping[str, float]]]] | None = field(
-        default=None, compare=False
-    )
+    presets: Callable[[], Presets] | None = field(default=None, compare=False)
+    preset: str = ""
+    preset_kind: Literal["layer", "model", "phase"] = "layer"
+    aliases: tuple[Alias, ...] = ()
+    described: Mapping[str, Output] = field(default_factory=dict)
+    readouts: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    balance: Balance | None = None
+    timeline: Timeline | None = None
+    stated: sympy.Expr = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outputs", MappingProxyType(dict(self.outputs)))
         if self.value not in self.outputs:
             raise ValueError(f"formula {self.name}: value {self.value!r} is none of {list(self.outputs)}.")
+        put_in = {symbol(a.symbol): a.expression for a in self.aliases}
+        outputs = {name: sympy.sympify(e).xreplace(put_in) for name, e in self.outputs.items()}
+        object.__setattr__(self, "stated", sympy.sympify(self.outputs[self.value]))
+        object.__setattr__(self, "outputs", MappingProxyType(outputs))
+        object.__setattr__(self, "described", MappingProxyType(dict(self.described)))
         known = {p.sympy for p in self.parameters}
-        for name, expression in self.outputs.items():
+        for name, expression in outputs.items():
             if unknown := expression.free_symbols - known:
                 raise ValueError(f"formula {self.name}: {name} uses {unknown}, which is no parameter.")
+        for name in self.described:
+            if name not in outputs:
+                raise ValueError(f"formula {self.name}: {name!r} is described, but no output.")
+        for name in (*self.readouts, *self.parts, *self.beside):
+            if name not in self.described:
+                raise ValueError(
+                    f"formula {self.name}: {name!r} is shown, so it needs an Output in described."
+                )
+        if any(p.source == "model" for p in self.parameters) and not (self.presets and self.preset):
+            raise ValueError(
+                f"formula {self.name}: a model decides some parameters; give presets, and preset to start."
+            )
 
     @classmethod
     def of_cost(
@@ -143,7 +227,18 @@ class Formula:
 
     def defaults(self) -> dict[str, float]:
         """Every parameter at its start value."""
-        return {p.symbol: p.default for p in self.parameters}
+        chosen = self.preset_values(self.preset) if self.preset else {}
+        return {p.symbol: chosen.get(p.symbol, p.default) for p in self.parameters}
+
+    def preset_values(self, name: str) -> Mapping[str, float]:
+        """{symbol: value} of a preset, as in "group / label". Raises KeyError with the known ones."""
+        presets = self.presets() if self.presets else {}
+        group, _, label = name.partition(" / ")
+        if label not in presets.get(group, ()):
+            known = [preset_name(g, n) for g, labels in presets.items() for n in labels]
+            raise KeyError(f"{self.name} has no preset {name!r}; it has {known}.")
+        own = {p.symbol for p in self.parameters}
+        return {name: value for name, value in presets[group][label].items() if name in own}
 
     @cached_property
     def _functions(self) -> dict[str, Callable[..., Any]]:
@@ -169,6 +264,7 @@ class Formula:
     def latex(self, expression: sympy.Expr | None = None, **others: str) -> str:
         """LaTeX of the formula, or of another expression in its symbols and in `others` (name: LaTeX)."""
         names = {p.sympy: p.latex or p.symbol for p in self.parameters}
+        names |= {symbol(a.symbol): a.latex for a in self.aliases}
         names |= {symbol(name): latex for name, latex in others.items()}
         return sympy.latex(self.expression if expression is None else expression, symbol_names=names)
 
@@ -178,6 +274,11 @@ class Formula:
         if self.limit is not None:
             code["limit"] = javascript(self.limit.expression)
         return code
+
+
+def preset_name(group: str, label: str) -> str:
+    """A preset as the dropdown, the link and `explore` know it."""
+    return f"{group} / {label}" if label else group
 
 
 def javascript(expression: sympy.Expr) -> str:

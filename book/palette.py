@@ -21,6 +21,9 @@ PALETTE: dict[str, tuple[str, str]] = {
     "published": ("#6a3fb5", "#b99bff"),
     "memory": ("#fdf1e3", "#2a2218"),
     "compute": ("#e8f2fb", "#172432"),
+    # parts of a whole: what weights cost, and what the cache or attention costs
+    "weights": ("#2c6e8f", "#7cc4e6"),
+    "cache": ("#b0307a", "#f490c6"),
     "right": ("#0a7350", "#4fd3a1"),
     "wrong": ("#a8321e", "#ff9c87"),
 }

@@ -8,6 +8,7 @@ from book import formulas, palette
 from book.explorer import Explorer, explore
 from book.live import STATIC
 
+LINEAR = "#explore-linear"
 CARDS = ["h100_sxm", "h200_sxm", "b200", "a100_80gb_sxm", "l4", "t4"]
 COUNTED = {
     "rung": "counted",
@@ -52,3 +53,55 @@ def write(path: Path, *explorers: Explorer, theme: str = "light") -> Path:
         encoding="utf-8",
     )
     return path
+
+
+def settle(page):
+    """Two frames: the change is drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def number(page, symbol, root=LINEAR):
+    """What the slider says beside itself."""
+    return page.locator(f"{root}-{symbol}").evaluate(
+        "(input) => input.labels[0].parentElement.querySelector('output').textContent"
+    )
+
+
+def choose(page, name, value, root=LINEAR):
+    """Choose in a dropdown, and let it be drawn."""
+    page.select_option(f"{root}-{name}", value)
+    settle(page)
+
+
+def readouts(page, root=LINEAR):
+    """The readouts, a string each."""
+    return [" ".join(text.split()) for text in page.locator(f"{root} .rl-read > div").all_inner_texts()]
+
+
+# Labels that collide or leave their picture, and lines that leave the frame.
+OVERLAPS = """(root) => {
+    const box = (el) => el.getBoundingClientRect();
+    const found = [];
+    for (const svg of document.querySelectorAll(root + " svg[role=img]")) {
+        const labels = [...svg.querySelectorAll(".rl-labels text")];
+        for (const [i, a] of labels.entries()) {
+            const p = box(a), frame = box(svg);
+            if (p.left < frame.left || p.right > frame.right || p.top < frame.top || p.bottom > frame.bottom)
+                found.push(`${a.textContent} leaves the picture`);
+            for (const b of labels.slice(i + 1)) {
+                const q = box(b);
+                // boxes of text are taller than its letters by a few pixels
+                const beside = p.left >= q.right || q.left >= p.right;
+                if (!beside && p.top + 3 < q.bottom - 3 && q.top + 3 < p.bottom - 3)
+                    found.push(`${a.textContent} lies on ${b.textContent}`);
+            }
+        }
+        const [x0, x1] = svg.scale("x").range, [y0, y1] = svg.scale("y").range;
+        for (const path of svg.querySelectorAll("[data-mark=line] path")) {
+            const b = path.getBBox();
+            if (b.x < x0 - 1 || b.x + b.width > x1 + 1 || b.y < y1 - 1 || b.y + b.height > y0 + 1)
+                found.push("a line leaves the frame");
+        }
+    }
+    return found;
+}"""

@@ -1,6 +1,6 @@
 // The explorer's controls: native elements, each with a label, each writing to the model only.
 import { h, math, say } from "./dom.js";
-import { exact, fill } from "./format.js";
+import { exact, fill, setting } from "./format.js";
 import { nearest, stops } from "./physics.js";
 
 function labelled(id, text, control, kind = "") {
@@ -22,13 +22,12 @@ export function slider(id, parameter, onmove) {
   });
   const output = h("output", { for: id, "aria-live": "off" }); // the slider speaks by aria-valuetext
   const name = h("label", { for: id }, `${parameter.label}, `, h("i", {}, parameter.letter));
-  const unit = parameter.unit ? ` ${parameter.unit}` : "";
   return {
     el: h("div", { class: "rl-slider" }, name, input, output),
     show(value) {
       const at = nearest(list, value, parameter.scale);
       if (Number(input.value) !== at) input.value = at;
-      const text = exact(value) + unit;
+      const text = setting(value, parameter.unit);
       input.setAttribute("aria-valuetext", text);
       input.style.setProperty("--rl-filled", `${(100 * at) / (list.length - 1)}%`);
       say(output, text);
@@ -75,13 +74,27 @@ export function dtypes(id, words, payload, onchange) {
   };
 }
 
-/** Models and their layers, grouped; the first entry stands for sizes of the reader's own. */
+/** Models, or models and their layers in groups. Sizes of the reader's own come first, if sliders move them. */
 export function presets(id, words, payload, onchange) {
   const control = select(id, onchange);
-  control.append(option("", words.own_sizes));
-  for (const [group, layers] of Object.entries(payload.presets))
-    control.append(h("optgroup", { label: group }, ...Object.keys(layers).map((label) => option(`${group} / ${label}`, `${group} · ${label}`))));
-  return { el: labelled(id, words.preset, control, "rl-wide"), show: (value) => { control.value = value; } };
+  const decides = payload.formula.parameters.some((p) => p.source === "model");
+  if (!decides) control.append(option("", words.own_sizes));
+  for (const [group, labels] of Object.entries(payload.presets)) {
+    if ("" in labels) control.append(option(group, group));
+    else control.append(h("optgroup", { label: group }, ...Object.keys(labels).map((label) => option(`${group} / ${label}`, `${group} · ${label}`))));
+  }
+  const name = words[`preset_${payload.formula.preset_kind}`];
+  return { el: labelled(id, name, control, "rl-wide"), show: (value) => { control.value = value; } };
+}
+
+/** What the model dropdown decides and no slider moves: the shape, in the formula's letters. */
+export function facts(words, parameters) {
+  const parts = parameters.map((p) => [p, h("span", {})]);
+  const list = parts.map(([p, value]) => h("span", { class: "rl-fact" }, `${p.label} `, h("i", {}, p.letter), " = ", value));
+  return {
+    el: h("p", { class: "rl-facts" }, ...list),
+    show(values) { for (const [p, value] of parts) say(value, exact(values[p.symbol])); },
+  };
 }
 
 /** Which parameter is on the formula's x axis. */
@@ -143,7 +156,8 @@ export function readout(name) {
   };
 }
 
-/** The heading: what is explored, and its formula. */
+/** The heading: what is explored, its formula, and what its short letters stand for. */
 export function heading(formula) {
-  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula" }, `${formula.value_label} = `, math(formula.mathml)));
+  const where = formula.aliases.map((text) => h("span", { class: "rl-formula rl-quiet" }, math(text)));
+  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula" }, `${formula.value_label} = `, math(formula.mathml)), ...where);
 }

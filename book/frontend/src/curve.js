@@ -1,7 +1,7 @@
 // The formula itself against one of its parameters, with its limit dashed.
 import { gridX, gridY, line, plot, rect, ruleY } from "@observablehq/plot";
 import { image } from "./dom.js";
-import { digits, fill, tick } from "./format.js";
+import { digits, fill, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
 import { decades, frameOf, layout, operatingPoint } from "./roofline.js";
@@ -27,7 +27,7 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
   const limit = compiled.outputs.limit ? xs.map((v) => [v, at("limit", v)]) : [];
   const y = [Math.min(range[0], ...points.map((p) => p.y)) / 1.5, Math.max(range[1], ...points.map((p) => p.y), ridge ?? 0) * 2];
   const x = log ? [against.low / 1.15, against.high * 1.15] : [against.low, against.high];
-  const xTicks = log ? decades(x, shape.narrow ? 5 : 8) : undefined;
+  const xTicks = against.steps ?? (log ? decades(x, shape.narrow ? 5 : 8) : undefined);
   const yTicks = decades(y, 6);
   const inside = limit.filter(([, v]) => v >= y[0] && v <= y[1]);
   const unit = against.unit ? ` (${against.unit})` : "";
@@ -35,8 +35,8 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
-    x: { type: log ? "log" : "linear", domain: x, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
-    y: { type: "log", domain: y, label: `↑ ${formula.value_label} (${formula.unit})`, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    x: { type: log ? "log" : "linear", domain: x, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks ?? 5, tickFormat: tickIn(against.unit), tickSize: 4 },
+    y: { type: "log", domain: y, label: `↑ ${formula.value_label} (${formula.unit})`, labelArrow: "none", ticks: yTicks, tickFormat: tickIn(formula.unit), tickSize: 4 },
     marks: [
       ...(ridge
         ? [

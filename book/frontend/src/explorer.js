@@ -1,14 +1,13 @@
 // The explorer: dropdowns, sliders and a picture that follow one model. The model is an anywidget
 // model in a notebook, and a PageModel on a page without a kernel; nothing here can tell.
 import * as controls from "./controls.js";
-import { drawCurve } from "./curve.js";
 import { h, keepKeys, say, serial } from "./dom.js";
-import { differences, onCurve, onRoofline, relevant } from "./evidence.js";
-import { exact, fill, percent, quantity, sentence, si, digits } from "./format.js";
+import { differences, relevant } from "./evidence.js";
+import { digits, exact, fill, percent, quantity, sentence, setting, si } from "./format.js";
 import { legend } from "./legend.js";
 import { decode, encode, sanitize } from "./link.js";
-import { compileAll, extremes, roofOf, situation } from "./physics.js";
-import { drawRoofline } from "./roofline.js";
+import { compileAll, presetSizes, situation } from "./physics.js";
+import { draw } from "./pictures.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
 const PREFERRED = ["bf16", "fp16", "fp32"];
@@ -26,11 +25,13 @@ function render({ model, el, page = false }) {
 
   // ------------------------------------------------------------------------------ changing state
 
-  const presetSizes = (name) => {
-    const cut = name.indexOf(" / ");
-    const found = payload.presets[name.slice(0, cut)]?.[name.slice(cut + 3)];
-    return found && Object.fromEntries(payload.preset_symbols.map((s, i) => [s, found[i]]).filter(([, v]) => v !== null));
-  };
+  const decided = formula.parameters.filter((p) => p.source === "model");
+
+  /** The sliders that a preset sets; undefined if there is no such preset. */
+  function slidersOf(preset) {
+    const sizes = presetSizes(payload, preset);
+    return sizes && Object.fromEntries(Object.entries(sizes).filter(([n]) => movable.some((p) => p.symbol === n)));
+  }
 
   /** All changes pass here: a format that the card lacks and a preset that no longer fits are mended. */
   function change(changes) {
@@ -43,9 +44,10 @@ function render({ model, el, page = false }) {
       next.dtype = dtype;
     }
     if (next.preset) {
-      const sizes = presetSizes(next.preset);
+      const sizes = slidersOf(next.preset);
       if (!sizes || Object.entries(sizes).some(([n, v]) => next[n] !== v)) next.preset = "";
     }
+    if (decided.length && !next.preset) next.preset = first.preset; // sliders can't take a model's place
     for (const name of names) model.set(name, next[name]);
     model.save_changes();
     say(note, remark);
@@ -65,19 +67,24 @@ function render({ model, el, page = false }) {
     view: controls.segments(`${id}-view`, words.view, payload.views.map((v) => [v, words[`view_${v}`]]), (view) => change({ view })),
     card: controls.cards(`${id}-accelerator`, words, accelerators, (accelerator) => change({ accelerator })),
     dtype: controls.dtypes(`${id}-dtype`, words, payload, (dtype) => change({ dtype })),
-    preset: controls.presets(`${id}-preset`, words, payload, (preset) => change({ preset, ...(preset && presetSizes(preset)) })),
+    preset: controls.presets(`${id}-preset`, words, payload, (preset) => change({ preset, ...(preset && slidersOf(preset)) })),
+    facts: controls.facts(words, decided),
     against: controls.against(`${id}-against`, words, movable, (against) => change({ against })),
     compare: controls.compare(`${id}-compare`, words, payload, (shown) => change({ shown })),
     sliders: movable.map((p) => [p, controls.slider(`${id}-${p.symbol}`, p, (value) => change({ [p.symbol]: value }))]),
   };
   const onRoof = payload.views.includes("roofline");
+  const { described = {}, readouts = [] } = formula;
+  const timed = [formula.unit, ...readouts.map((n) => described[n].unit)].some((unit) => ["s", "token/s"].includes(unit));
   const reads = {
     value: controls.readout(formula.value_label),
-    ...(onRoof && formula.value !== "attainable" && { attainable: controls.readout(words.attainable) }),
-    ...(onRoof && formula.code.flops && { time: controls.readout(words.time) }),
-    ...(onRoof && !formula.code.flops && { peak: controls.readout(words.peak) }),
+    ...(onRoof && !timed && formula.value !== "attainable" && { attainable: controls.readout(words.attainable) }),
+    ...(onRoof && !timed && formula.code.flops && { time: controls.readout(words.time) }),
+    ...(onRoof && !timed && !formula.code.flops && !readouts.length && { peak: controls.readout(words.peak) }),
     ...(onRoof && { bound: controls.readout(words.bound) }),
   };
+  const more = readouts.map((name) => [name, controls.readout(described[name].label)]);
+  const uses = (symbol) => formula.parameters.some((p) => p.symbol === symbol && (p.source === "dtype" || p.source === "accelerator"));
   const picture = h("div", { class: "rl-picture" });
   const key = h("div", { class: "rl-key" });
   const note = h("p", { class: "rl-note", role: "status", hidden: true });
@@ -91,12 +98,13 @@ function render({ model, el, page = false }) {
       h("div", { class: "rl-head" }, controls.heading(formula), payload.views.length > 1 ? part.view.el : null),
       h("div", { class: "rl-choose" },
         varied ? part.card.el : null,
-        varied || formula.parameters.some((p) => p.symbol === "itemsize") ? part.dtype.el : null,
+        onRoof || uses("peak") || uses("itemsize") ? part.dtype.el : null,
         Object.keys(payload.presets).length ? part.preset.el : null,
         movable.length > 1 ? part.against.el : null,
         accelerators.length > 1 && onRoof ? part.compare.el : null),
       note,
-      h("div", { class: "rl-read" }, ...Object.values(reads).map((r) => r.el)),
+      decided.length ? part.facts.el : null,
+      h("div", { class: "rl-read" }, reads.value.el, ...more.map(([, r]) => r.el), ...Object.values(reads).slice(1).map((r) => r.el)),
       picture,
       h("div", { class: "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
       key,
@@ -108,15 +116,17 @@ function render({ model, el, page = false }) {
 
   function showReadouts(now) {
     reads.value.show(quantity(now.value, formula.unit), now.share !== undefined && !reads.attainable ? fill(words.of_peak, { percent: percent(now.share) }) : "");
+    for (const [name, read] of more) read.show(quantity(now.at(name), described[name].unit));
     if (!now.roof) return;
     reads.attainable?.show(si(now.attainable, "FLOP/s"), fill(words.of_peak, { percent: percent(now.share) }));
     reads.time?.show(si(now.time, "s"), words.time_note);
     reads.peak?.show(si(now.roof.peak, "FLOP/s"), fill(words.peak_note, { bandwidth: sentence(si(now.roof.bandwidth, "byte/s")) }));
-    reads.bound.show({ number: words[now.bound] }, fill(words.ridge_note, { ridge: digits(now.ridge) }));
+    reads.bound?.show({ number: words[now.bound] }, fill(words.ridge_note, { ridge: digits(now.ridge) }));
   }
 
   function describe(now, state) {
-    const position = movable.map((p) => `${p.letter} = ${exact(now.values[p.symbol])}`).join(", ");
+    const position = movable.map((p) => `${p.letter} = ${setting(now.values[p.symbol], p.unit === "s" ? "s" : "")}`).join(", ");
+    if (readouts.length || formula.parts?.length) return whole(now, state, position);
     if (!now.roof) return fill(words.summary_plain, { position, value: `${formula.value_label} ${sentence(quantity(now.value, formula.unit))}` });
     return fill(words.summary_roof, {
       position, accelerator: now.roof.name, dtype: state.dtype, intensity: digits(now.intensity),
@@ -124,43 +134,23 @@ function render({ model, el, page = false }) {
     });
   }
 
+  /** The sentence of a formula with several outputs: each by its name. */
+  function whole(now, state, position) {
+    const names = [...(formula.parts ?? []), ...(formula.beside ?? []), ...readouts];
+    const told = [...new Set(names)].map((n) => `${described[n].label} ${sentence(quantity(now.at(n), described[n].unit))}`);
+    const value = `${formula.value_label} ${sentence(quantity(now.value, formula.unit))}`;
+    const bound = now.roof ? [`${words.bound} ${words[now.bound]}`] : [];
+    const about = [card(state.accelerator)?.name, onRoof || uses("peak") ? state.dtype : "", state.preset].filter(Boolean).join(", ");
+    return fill(words.summary_whole, { about, position, values: [value, ...told, ...bound].join(", ") });
+  }
+
   let drawn = { key: "" };
   function showPicture(now, state, series) {
     const width = Math.round(picture.clientWidth);
     if (!width) return;
-    const fades = series.map((one) => differences(one.fixed, now.values).length > 0);
-    const still = [width, state.view, state.accelerator, state.dtype, state.shown, state.evidence.length, fades];
-    const roof = now.roof;
-    const about = state.view === "formula" ? { ...now.values, [state.against]: 0 } : null;
-    const wanted = JSON.stringify([still, state.view === "formula" && state.against, about]);
-    if (drawn.key !== wanted) {
-      const summary = describe(now, state);
-      const shared = { compiled, words, width, range: extremes(compiled, payload, state.view === "formula" ? formula.value : "intensity", [roof ?? { peaks: { [state.dtype]: 1 } }], [state.dtype]) };
-      const made = state.view === "roofline" && roof
-        ? drawRoofline({
-            ...shared, chosen: roof, points: titled(onRoofline(series, now.values, roof, compiled)),
-            roofs: accelerators.filter((a) => state.shown.includes(a.id) || a.id === roof.id).map((a) => roofOf(a, state.dtype)).filter(Boolean),
-            alt: fill(words.alt_roofline, { summary }),
-          })
-        : drawCurve({
-            ...shared, formula, values: now.values, against: movable.find((p) => p.symbol === state.against), name: roof?.name,
-            points: titled(onCurve(series, now.values, state.against, formula.value)),
-            ridge: formula.value === "intensity" ? now.ridge : undefined,
-            corner: now.ridge,
-            alt: fill(words.alt_formula, { value: formula.value_label, against: state.against, summary }),
-          });
-      picture.replaceChildren(made.svg);
-      made.label();
-      drawn = { key: wanted, ...made };
-    }
-    const p = movable.find((q) => q.symbol === state.against) ?? movable[0];
-    drawn.move(now, `${p.letter} = ${exact(now.values[p.symbol])}`);
+    const context = { payload, compiled, now, state, series, width, movable, described, accelerators };
+    drawn = draw(drawn, { ...context, picture, summary: () => describe(now, state) });
   }
-
-  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
-  const titled = (points) => points.map((p) => ({
-    ...p, title: `${words[`rung_${p.rung}`]}: ${Object.entries(p.at).filter(([n]) => n !== "itemsize").map(([n, v]) => `${letters[n]} = ${exact(v)}`).join(", ")}`,
-  }));
 
   let legendKey = "";
   function showLegend(now, state, series) {
@@ -181,13 +171,14 @@ function render({ model, el, page = false }) {
     const state = read();
     const values = Object.fromEntries(movable.map((p) => [p.symbol, state[p.symbol]]));
     const chosen = card(state.accelerator);
-    const now = situation(compiled, payload, values, chosen, state.dtype);
+    const now = situation(compiled, payload, values, chosen, state.dtype, state.preset);
     const series = relevant(state.evidence, state.accelerator);
     part.view.show(state.view);
     part.card.show(state.accelerator);
     part.dtype.show(state.dtype, chosen ?? { id: "none", name: "", peaks: payload.itemsize });
     part.preset.show(state.preset);
-    part.against.show(state.against, state.view === "formula");
+    part.against.show(state.against, state.view === "formula" || (state.view === "bars" && formula.balance !== undefined));
+    if (decided.length) part.facts.show(now.values);
     part.compare.show(state.shown, state.accelerator, state.dtype, state.view === "roofline");
     for (const [p, one] of part.sliders) one.show(values[p.symbol]);
     showReadouts(now);
@@ -210,13 +201,13 @@ function render({ model, el, page = false }) {
 
   let frame = 0;
   let moved = false; // a new width is drawn, but not worth a word
-  const draw = () => {
+  const redraw = () => {
     update(!moved);
     moved = false;
   };
   const soon = () => {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(draw);
+    frame = requestAnimationFrame(redraw);
   };
   const schedule = () => {
     moved = true;

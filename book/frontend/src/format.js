@@ -21,7 +21,7 @@ export function exact(value) {
 
 /** Value and unit apart, with the SI prefix that leaves one to three digits before the point. */
 export function si(value, name) {
-  const unit = name.replace("byte/s", "B/s");
+  const unit = name.replace("byte", "B");
   if (!Number.isFinite(value)) return { number: "–", unit };
   const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)) / 3 + 1e-9);
   const index = Math.min(PREFIXES.length - 1, Math.max(0, power + 5));
@@ -31,9 +31,16 @@ export function si(value, name) {
   return { number: digits(carry ? rounded / 1000 : rounded), unit: PREFIXES[index + (carry ? 1 : 0)] + unit };
 }
 
-/** Units that take SI prefixes; "FLOP/byte" is a ratio and takes none. */
+/** Units that take SI prefixes; "FLOP/byte" is a ratio and takes none, and a share is shown in percent. */
 export function quantity(value, unit) {
-  return ["s", "FLOP", "FLOP/s", "byte/s"].includes(unit) ? si(value, unit) : { number: digits(value), unit };
+  if (unit === "%") return { number: digits(100 * value), unit };
+  return ["s", "FLOP", "FLOP/s", "byte", "byte/s"].includes(unit) ? si(value, unit) : { number: digits(value), unit };
+}
+
+/** A position of a slider: seconds with their prefix, all else as it is. */
+export function setting(value, unit) {
+  if (unit === "s") return sentence(si(value, unit));
+  return unit ? `${exact(value)} ${unit}` : exact(value);
 }
 
 export function sentence({ number, unit }) {
@@ -45,6 +52,13 @@ export function tick(value) {
   const { number, unit } = si(value, "");
   const short = number.replace(/\.0+$/, "");
   return unit ? `${short}${THIN}${unit}` : short;
+}
+
+/** A tick of an axis in this unit: shares in percent, small numbers without a unit as they are. */
+export function tickIn(unit) {
+  if (unit === "%") return (v) => `${Number((100 * v).toPrecision(3))}${THIN}%`;
+  if (["s", "byte"].includes(unit)) return (v) => sentence(si(v, unit)).replace(/\.0+(?= )/, "");
+  return (v) => (v < 1 ? exact(v) : tick(v));
 }
 
 /** Percent with three digits. */

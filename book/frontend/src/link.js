@@ -1,5 +1,7 @@
 // A position of the sliders, written into the page's address: #rl=linear&m=64&dtype=bf16
 
+import { nearest } from "./physics.js";
+
 const KEY = "rl";
 
 /** The address fragment of this state, without its leading "#". */
@@ -28,7 +30,8 @@ export function sanitize(raw, payload) {
     const value = raw[p.symbol] === undefined || raw[p.symbol] === "" ? NaN : Number(raw[p.symbol]);
     if (!Number.isFinite(value)) continue;
     const whole = p.integer ? Math.round(value) : value;
-    state[p.symbol] = Math.min(p.high, Math.max(p.low, whole));
+    const within = Math.min(p.high, Math.max(p.low, whole));
+    state[p.symbol] = p.steps ? p.steps[nearest(p.steps, within, p.scale)] : within;
   }
   if (ids.includes(raw.accelerator)) state.accelerator = raw.accelerator;
   if (Object.hasOwn(payload.itemsize, raw.dtype ?? "")) state.dtype = raw.dtype;

@@ -27,20 +27,31 @@ export function roofOf(accelerator, dtype) {
   return peak ? { ...accelerator, peak } : null;
 }
 
+/** {symbol: value} of a preset, "group / label" or "group"; undefined if there is none of that name. */
+export function presetSizes(payload, name) {
+  const cut = name.indexOf(" / ");
+  const [group, label] = cut < 0 ? [name, ""] : [name.slice(0, cut), name.slice(cut + 3)];
+  const found = Object.hasOwn(payload.presets, group) ? payload.presets[group][label] : undefined;
+  return found && Object.fromEntries(payload.preset_symbols.map((s, i) => [s, found[i]]).filter(([, v]) => v !== null));
+}
+
 /** Slider values completed by what the dropdowns decide. */
-export function complete(payload, values, accelerator, dtype) {
-  const decided = { itemsize: payload.itemsize[dtype], peak: accelerator?.peaks[dtype], bandwidth: accelerator?.bandwidth };
+export function complete(payload, values, accelerator, dtype, preset) {
+  const decided = {
+    itemsize: payload.itemsize[dtype], peak: accelerator?.peaks[dtype], bandwidth: accelerator?.bandwidth,
+    capacity: accelerator?.capacity, ...presetSizes(payload, preset),
+  };
   const all = {};
   for (const p of payload.formula.parameters) all[p.symbol] = p.source ? decided[p.symbol] : values[p.symbol];
   return all;
 }
 
 /** Everything the readouts and the picture need to know about this position. */
-export function situation(compiled, payload, values, accelerator, dtype) {
-  const all = complete(payload, values, accelerator, dtype);
+export function situation(compiled, payload, values, accelerator, dtype, preset) {
+  const all = complete(payload, values, accelerator, dtype, preset);
   const { outputs } = compiled;
   const at = (name) => (outputs[name] ? outputs[name](all) : undefined);
-  const now = { values: all, value: at(payload.formula.value), intensity: at("intensity"), limit: at("limit") };
+  const now = { values: all, value: at(payload.formula.value), intensity: at("intensity"), limit: at("limit"), at };
   const roof = roofOf(accelerator, dtype);
   if (roof && now.intensity !== undefined) {
     now.roof = roof;
@@ -54,7 +65,8 @@ export function situation(compiled, payload, values, accelerator, dtype) {
 }
 
 /** Where a slider can stop: whole steps between doublings, so that each arrow press changes the number. */
-export function stops({ low, high, scale, integer }) {
+export function stops({ low, high, scale, integer, steps }) {
+  if (steps) return steps;
   const found = new Set([low, high]);
   if (scale === "log2") {
     for (let e = Math.floor(Math.log2(low)); 2 ** e <= high; e++)
@@ -78,7 +90,7 @@ export function nearest(list, value, scale) {
 }
 
 /** Smallest and largest value of an output over the corners of the sliders' box. */
-export function extremes(compiled, payload, output, accelerators, dtypes) {
+export function extremes(compiled, payload, output, accelerators, dtypes, preset) {
   const sliders = payload.formula.parameters.filter((p) => !p.source);
   const seen = [];
   for (const accelerator of accelerators)
@@ -86,7 +98,7 @@ export function extremes(compiled, payload, output, accelerators, dtypes) {
       if (!accelerator.peaks[dtype]) continue;
       for (let corner = 0; corner < 2 ** sliders.length; corner++) {
         const values = Object.fromEntries(sliders.map((p, i) => [p.symbol, (corner >> i) & 1 ? p.high : p.low]));
-        seen.push(compiled.outputs[output](complete(payload, values, accelerator, dtype)));
+        seen.push(compiled.outputs[output](complete(payload, values, accelerator, dtype, preset)));
       }
     }
   const finite = seen.filter((v) => Number.isFinite(v) && v > 0);

@@ -1,10 +1,14 @@
-"""The chapters' formulas, one each, in chapter order. `ALL` is what the tests walk through."""
+"""Part I, the ruler: chapters 01 and 02."""
 
 from __future__ import annotations
 
 from book import catalog, cost, roofline
 from book.formula import Formula, Limit, Parameter, symbol
 
+PEAK = Parameter("peak", "peak compute", 989.4e12, unit="FLOP/s", latex="F", source="accelerator")
+BANDWIDTH = Parameter(
+    "bandwidth", "memory bandwidth", 3.35e12, unit="byte/s", latex=r"\beta", source="accelerator"
+)
 _ITEMSIZE = Parameter("itemsize", "bytes per element", 2, latex="s", unit="byte", source="dtype")
 
 # ------------------------------------------------------------------------------ 01 the roofline
@@ -17,10 +21,8 @@ attainable = Formula(
     value_label="attainable",
     parameters=(
         Parameter("intensity", "arithmetic intensity", 16, 0.25, 4096, "FLOP/byte", "I", integer=False),
-        Parameter("peak", "peak compute", 989.4e12, unit="FLOP/s", latex="F", source="accelerator"),
-        Parameter(
-            "bandwidth", "memory bandwidth", 3.35e12, unit="byte/s", latex=r"\beta", source="accelerator"
-        ),
+        PEAK,
+        BANDWIDTH,
     ),
     outputs={
         "attainable": roofline.attainable(symbol("intensity"), symbol("peak"), symbol("bandwidth")),
@@ -57,4 +59,4 @@ linear = Formula.of_cost(
     presets=catalog.linear_layers,
 )
 
-ALL: tuple[Formula, ...] = (attainable, fma_chain, linear)
+PART1: tuple[Formula, ...] = (attainable, fma_chain, linear)

@@ -1,0 +1,181 @@
+// Parts of a whole as one bar that the sliders stretch, what runs beside it as bars of their own,
+// and below, the parts' shares along one slider, with the place where two parts are equal.
+import { areaY, gridX, line, plot, ruleX, ruleY } from "@observablehq/plot";
+import { h, image, s, say } from "./dom.js";
+import { fill, quantity, sentence, setting, tickIn } from "./format.js";
+import { labelLayer } from "./labels.js";
+import { decades } from "./roofline.js";
+
+const COLOURS = ["var(--rl-weights)", "var(--rl-cache)"]; // what works with weights, and with the cache
+const SAMPLES = 96;
+const ENDS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
+const ROOM = 1.34; // right of the longest bar, for its sum
+
+/** The end of an axis that holds `most`: one of a few round numbers, so that bars grow between them. */
+export function roundEnd(most) {
+  const power = 10 ** Math.floor(Math.log10(most));
+  return power * ENDS.find((e) => e * power >= most * (1 - 1e-9));
+}
+
+const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
+
+/** The bars: an SVG whose rectangles and labels follow the sliders; its axis is redrawn when it must change. */
+function barsOf({ payload, width, described, summary }) {
+  const { formula, words } = payload;
+  const { parts, beside } = formula;
+  const unit = described[parts[0]].unit;
+  const narrow = width < 480;
+  const tall = { whole: 36, single: 16 };
+  const tops = [44, ...beside.map((_, i) => 44 + tall.whole + 44 + i * 44)];
+  const height = tops.at(-1) + (beside.length ? tall.single : tall.whole) + 44;
+  const frame = { x0: 14, x1: width - 26, y0: 4, y1: height - 34 };
+  const box = h("div", {});
+  let end = 0;
+  let svg;
+
+  function axis(most) {
+    const next = roundEnd(most * ROOM);
+    if (next === end) return;
+    end = next;
+    svg = image(plot({
+      width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
+      className: "rl-plot", ariaLabel: fill(words.alt_bars, { summary: summary() }),
+      x: { domain: [0, end], ticks: narrow ? 4 : 7, tickFormat: tickIn(unit), tickSize: 4, label: null },
+      y: { domain: [0, 1], axis: null },
+      marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
+    }));
+    box.replaceChildren(svg);
+  }
+
+  let group;
+  return {
+    el: box,
+    show(now) {
+      const values = parts.map((n) => now.at(n));
+      const sum = values.reduce((a, b) => a + b, 0);
+      axis(Math.max(sum, ...beside.map((n) => now.at(n))));
+      const X = (v) => svg.scale("x").apply(v);
+      group?.remove();
+      svg.querySelector(".rl-labels")?.remove();
+      group = s("g", { "aria-hidden": "true", class: "rl-bars" });
+      svg.append(group);
+      const place = labelLayer(svg, frame);
+      const told = (n) => [s("tspan", {}, `${described[n].label} `), s("tspan", { class: "rl-strong" }, sentence(quantity(now.at(n), described[n].unit)))];
+      let from = 0;
+      parts.forEach((name, i) => {
+        const [a, b] = [X(from), X(from + values[i])];
+        from += values[i];
+        group.append(s("rect", { x: a, y: tops[0], width: Math.max(b - a, 0), height: tall.whole, fill: COLOURS[i], "data-part": name }));
+        const above = tops[0] - 8;
+        place(told(name), [{ x: i ? b : a, y: above, anchor: i ? "end" : "start" }, { x: a, y: above }, { x: b + 4, y: above }, { x: a, y: above - 17 }, { x: b, y: tops[0] + tall.whole + 16, anchor: "end" }], { required: true, kind: `rl-part-${i}` });
+      });
+      if (parts.length > 1) place([s("tspan", { class: "rl-strong" }, `= ${sentence(quantity(sum, unit))}`)], [{ x: X(sum) + 7, y: tops[0] + tall.whole / 2 + 4 }], { required: true });
+      if (formula.balance) {
+        const half = X(sum / 2);
+        group.append(s("line", { x1: half, x2: half, y1: tops[0] - 3, y2: tops[0] + tall.whole + 5, class: "rl-half" }));
+        place("½", [{ x: half, y: tops[0] + tall.whole + 17, anchor: "middle" }], { kind: "rl-quiet", required: true });
+      }
+      beside.forEach((name, i) => {
+        const top = tops[i + 1];
+        group.append(s("rect", { x: X(0), y: top, width: Math.max(X(now.at(name)) - X(0), 0), height: tall.single, fill: "var(--rl-roof)", "data-part": name }));
+        place(told(name), [{ x: X(0), y: top - 7 }], { required: true });
+      });
+      svg.setAttribute("aria-label", fill(words.alt_bars, { summary: summary() }));
+    },
+  };
+}
+
+/** Where the first two parts are equal along `against`: the formula's own answer, or a search for it. */
+function equalAt({ compiled, payload, now, against, xs }) {
+  const { balance, parts } = payload.formula;
+  if (balance.parameter === against.symbol) return compiled.outputs[balance.output](now.values);
+  const gap = (v) => { const at = { ...now.values, [against.symbol]: v }; return compiled.outputs[parts[0]](at) - compiled.outputs[parts[1]](at); };
+  const found = xs.findIndex((v, i) => i && gap(xs[i - 1]) * gap(v) <= 0);
+  if (found < 1) return NaN;
+  let [low, high] = [xs[found - 1], xs[found]];
+  for (let i = 0; i < 40; i++) {
+    const middle = (low + high) / 2;
+    if (gap(low) * gap(middle) <= 0) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+/** The parts' shares of the whole along one slider. */
+function sharesOf(ctx) {
+  const { payload, compiled, now, state, movable, width, described } = ctx;
+  const { formula, words } = payload;
+  const { parts } = formula;
+  const against = movable.find((p) => p.symbol === state.against);
+  const narrow = width < 480;
+  const log = against.scale === "log2";
+  const [low, high] = [against.low, against.high];
+  const xs = Array.from({ length: SAMPLES + 1 }, (_, i) => (log ? low * (high / low) ** (i / SAMPLES) : low + ((high - low) * i) / SAMPLES));
+  const shares = (v) => {
+    const values = parts.map((n) => compiled.outputs[n]({ ...now.values, [against.symbol]: v }));
+    return values.map((one) => one / values.reduce((a, b) => a + b, 0));
+  };
+  const first = xs.map((v) => ({ v, share: shares(v)[0] }));
+  const equal = equalAt({ ...ctx, against, xs });
+  const seen = equal >= low && equal <= high;
+  const height = narrow ? 190 : 200;
+  const frame = { x0: 46, x1: width - 14, y0: 26, y1: height - 42 };
+  const unit = against.unit ? ` (${against.unit})` : "";
+  const told = Number.isFinite(equal) ? fill(words.equal_at, { at: `${against.letter} = ${setting(equal >= 100 ? Math.round(equal) : equal, against.unit === "s" ? "s" : "")}` }) : "";
+  const svg = image(plot({
+    width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
+    className: "rl-plot", ariaLabel: fill(words.alt_shares, { parts: parts.map((n) => described[n].label).join(", "), against: against.label, equal: told }),
+    x: { type: log ? "log" : "linear", domain: [low, high], ticks: against.steps ?? (log ? decades([low, high], narrow ? 5 : 8) : 5), tickFormat: tickIn(against.unit), tickSize: 4, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36 },
+    y: { domain: [0, 1], ticks: [0, 0.5, 1], tickFormat: tickIn("%"), tickSize: 4, label: `↑ ${words.shares}`, labelArrow: "none" },
+    marks: [
+      areaY(first, { x: "v", y1: 0, y2: "share", fill: COLOURS[0], fillOpacity: 0.28 }),
+      areaY(first, { x: "v", y1: "share", y2: 1, fill: COLOURS[1], fillOpacity: 0.28 }),
+      line(first, { x: "v", y: "share", stroke: "var(--rl-text)", strokeWidth: 1.6 }),
+      ruleY([0.5], { stroke: "var(--rl-dim)", strokeDasharray: "2,3" }),
+      ...(seen ? [ruleX([equal], { stroke: "var(--rl-dim)", strokeDasharray: "7,5", strokeWidth: 1.6 })] : []),
+    ],
+  }));
+  const X = (v) => svg.scale("x").apply(v);
+  const Y = (v) => svg.scale("y").apply(v);
+  const rod = s("line", { class: "rl-rod", y1: frame.y0, y2: frame.y1 });
+  const ball = s("circle", { class: "rl-point", r: 6.5 });
+  const text = s("text", { class: "rl-label rl-here", y: frame.y0 - 8 });
+  svg.append(s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, ball, text));
+  return {
+    el: svg,
+    label() {
+      const curve = first.map(({ v, share }) => [X(v), Y(share)]);
+      const place = labelLayer(svg, frame, { lines: [curve, seen ? [[X(equal), frame.y0], [X(equal), frame.y1]] : []] });
+      const [left, right] = [frame.x0 + 8, frame.x1 - 8];
+      const foot = frame.y1 - 8;
+      if (seen) place(told, [{ x: X(equal) + 7, y: frame.y0 + 18 }, { x: X(equal) - 7, y: foot, anchor: "end" }, { x: X(equal) + 7, y: foot }, { x: X(equal) - 7, y: frame.y0 + 18, anchor: "end" }], { required: true });
+      place(described[parts[0]].label, [{ x: left, y: foot }, { x: right, y: foot, anchor: "end" }, { x: left, y: foot - 40 }, { x: (left + right) / 2, y: foot, anchor: "middle" }], { kind: "rl-part-0" });
+      place(described[parts[1]].label, [{ x: right, y: frame.y0 + 18, anchor: "end" }, { x: left, y: frame.y0 + 18 }, { x: right, y: frame.y0 + 50, anchor: "end" }], { kind: "rl-part-1" });
+    },
+    move(at, words) {
+      const v = at.values[against.symbol];
+      const px = X(v);
+      set(rod, { x1: px, x2: px });
+      set(ball, { cx: px, cy: Y(shares(v)[0]) });
+      const room = px < (frame.x0 + frame.x1) / 2;
+      set(text, { x: room ? Math.max(px - 10, frame.x0 + 70) : px + 6, "text-anchor": room ? "start" : "end" });
+      say(text, words);
+    },
+  };
+}
+
+/** ctx as `pictures.js` has it. Returns {el, label(), move(now, text, ctx)}. */
+export function drawBars(ctx) {
+  const bars = barsOf(ctx);
+  const shares = ctx.payload.formula.balance ? sharesOf(ctx) : null;
+  const { words, formula } = ctx.payload;
+  const rule = formula.beside.length && formula.unit === "s" ? h("p", { class: "rl-saying" }, words.bars_rule) : null;
+  return {
+    el: h("div", { class: "rl-panels" }, bars.el, rule, shares?.el),
+    label() { shares?.label(); },
+    move(now, text) {
+      bars.show(now);
+      shares?.move(now, text);
+    },
+  };
+}

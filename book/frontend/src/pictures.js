@@ -1,0 +1,69 @@
+// Which picture a view is, when it must be drawn anew, and when moving its point is enough.
+import { drawBars } from "./bars.js";
+import { drawCurve } from "./curve.js";
+import { differences, onCurve, onRoofline } from "./evidence.js";
+import { exact, fill, setting } from "./format.js";
+import { extremes, roofOf } from "./physics.js";
+import { drawRoofline } from "./roofline.js";
+import { drawTimeline } from "./timeline.js";
+
+/** Points with what a pointer resting on them is told. */
+function titled(points, { words, formula }) {
+  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
+  const sizes = (at) => Object.entries(at).filter(([n]) => letters[n] && n !== "itemsize").map(([n, v]) => `${letters[n]} = ${exact(v)}`);
+  return points.map((p) => ({ ...p, title: `${words[`rung_${p.rung}`]}: ${sizes(p.at).join(", ")}` }));
+}
+
+const make = {
+  timeline: drawTimeline,
+  bars: drawBars,
+  roofline(ctx) {
+    const { payload, compiled, now, state, series, accelerators } = ctx;
+    const { words, formula } = payload;
+    return drawRoofline({
+      ...ctx, words, chosen: now.roof,
+      range: extremes(compiled, payload, "intensity", [now.roof], [state.dtype], state.preset),
+      points: titled(onRoofline(series, now.values, now.roof, compiled), payload),
+      roofs: accelerators.filter((a) => state.shown.includes(a.id) || a.id === now.roof.id).map((a) => roofOf(a, state.dtype)).filter(Boolean),
+      alt: fill(words.alt_roofline, { summary: ctx.summary() }),
+    });
+  },
+  formula(ctx) {
+    const { payload, compiled, now, state, series, movable } = ctx;
+    const { words, formula } = payload;
+    const card = roofOf(ctx.accelerators.find((a) => a.id === state.accelerator), state.dtype) ?? { peaks: { [state.dtype]: 1 } };
+    return drawCurve({
+      ...ctx, words, formula, values: now.values, against: movable.find((p) => p.symbol === state.against), name: now.roof?.name,
+      range: extremes(compiled, payload, formula.value, [card], [state.dtype], state.preset),
+      points: titled(onCurve(series, now.values, state.against, formula.value), payload),
+      ridge: formula.value === "intensity" ? now.ridge : undefined,
+      corner: now.ridge,
+      alt: fill(words.alt_formula, { value: formula.value_label, against: state.against, summary: ctx.summary() }),
+    });
+  },
+};
+
+/** What the picture depends on beyond its moving point. */
+function ground({ now, state, series, width }) {
+  const fades = series.map((one) => differences(one.fixed, now.values).length > 0);
+  const still = [width, state.view, state.accelerator, state.dtype, state.shown, state.evidence.length, fades];
+  if (state.view === "roofline") return [still, state.preset];
+  if (state.view === "timeline") return [still, now.values];
+  return [still, state.against, { ...now.values, [state.against]: 0 }];
+}
+
+/** Draws if it must, then moves the point. Returns what is drawn, to be handed in again. */
+export function draw(drawn, ctx) {
+  const { now, state, movable, picture } = ctx;
+  const key = JSON.stringify(ground(ctx));
+  let current = drawn;
+  if (drawn.key !== key) {
+    const made = make[state.view === "roofline" && !now.roof ? "formula" : state.view](ctx);
+    picture.replaceChildren(made.el ?? made.svg);
+    made.label();
+    current = { key, ...made };
+  }
+  const p = movable.find((q) => q.symbol === state.against) ?? movable[0];
+  current.move(now, `${p.letter} = ${setting(now.values[p.symbol], p.unit === "s" ? "s" : "")}`, ctx);
+  return current;
+}

@@ -1,0 +1,98 @@
+// Decode steps along time for a few users, and what one newcomer's prompt does to all of them.
+import { gridX, plot } from "@observablehq/plot";
+import { roundEnd } from "./bars.js";
+import { h, image, s, say } from "./dom.js";
+import { digits, exact, fill, quantity, sentence, tickIn } from "./format.js";
+import { labelLayer } from "./labels.js";
+
+const BEFORE = 6; // steps that are drawn before the newcomer arrives, and at the least after
+const LEAST = 1.6; // pixels between two ticks that can be told apart
+const ROW = 32;
+const GAP = 16; // between the users and the newcomer, for a label
+
+const seconds = (v) => sentence(quantity(v, "s"));
+
+/** One path of upright ticks at these times; those that would fall on the last one are left out. */
+function ticks(times, X, y, half) {
+  let last = -Infinity;
+  let d = "";
+  for (const t of times) {
+    const x = X(t);
+    if (x - last < LEAST) continue;
+    last = x;
+    d += `M${x.toFixed(1)} ${y - half}V${y + half}`;
+  }
+  return s("path", { d, class: "rl-ticks" });
+}
+
+/** What a wait of this long is like, in the payload's words. */
+function pace(words, paces, wait) {
+  return words[paces.find(([most]) => most === null || wait < most)[1]];
+}
+
+/** ctx as `pictures.js` has it. Returns {el, label(), move()}: it is drawn anew at every step. */
+export function drawTimeline(ctx) {
+  const { payload, now, width, summary } = ctx;
+  const { words, formula } = payload;
+  const { timeline } = formula;
+  const [step, mixed, chunks] = [now.at(timeline.step), now.at(timeline.mixed), now.at(timeline.chunks)];
+  const batch = now.values[timeline.batch];
+  const arrives = BEFORE * step;
+  const served = arrives + chunks * mixed;
+  const end = roundEnd(Math.max(served + BEFORE * step, (served - arrives) * 1.15 + arrives));
+  const narrow = width < 480;
+  const users = batch <= 3 ? Array.from({ length: batch }, (_, i) => i + 1) : [1, 2, batch];
+  const frame = { x0: narrow ? 86 : 104, x1: width - 26, y0: 30, y1: 30 + ROW * (users.length + 1) + GAP + 4 };
+  const height = frame.y1 + 34;
+  const svg = image(plot({
+    width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
+    className: "rl-plot", ariaLabel: fill(words.alt_timeline, { summary: summary() }),
+    x: { domain: [0, end], ticks: narrow ? 4 : 7, tickFormat: tickIn("s"), tickSize: 4, label: null },
+    y: { domain: [0, 1], axis: null },
+    marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
+  }));
+  const X = (t) => svg.scale("x").apply(Math.min(t, end));
+  const row = (i) => frame.y0 + ROW * (i + 0.5);
+  const layer = s("g", { "aria-hidden": "true" });
+  svg.append(layer);
+
+  const pixel = ((end / (frame.x1 - frame.x0)) * LEAST) / 2;
+  const every = (from, gap, until) => {
+    const stride = Math.max(1, Math.floor(pixel / gap)); // no more ticks than the screen can show
+    return Array.from({ length: Math.max(0, Math.floor((until - from) / (gap * stride) + 1e-9)) }, (_, i) => from + (i + 1) * gap * stride);
+  };
+  const quiet = [0, ...every(0, step, arrives * (1 + 1e-9))];
+  const carried = every(arrives, mixed, served * (1 + 1e-9));
+  const after = every(served, step, end);
+  layer.append(s("rect", { x: X(arrives), width: Math.max(1, X(served) - X(arrives)), y: frame.y0, height: ROW * users.length, class: "rl-stalled" }));
+  users.forEach((user, i) => {
+    layer.append(s("line", { x1: frame.x0, x2: frame.x1, y1: row(i), y2: row(i), class: "rl-lane" }));
+    layer.append(ticks([...quiet, ...carried, ...after], X, row(i), 9));
+    layer.append(s("text", { x: frame.x0 - 8, y: row(i) + 4, "text-anchor": "end", class: "rl-lane-name" }, fill(words.user, { number: exact(user) })));
+  });
+  const y = row(users.length) + GAP;
+  layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: "rl-lane-name rl-strong" }, words.newcomer));
+  layer.append(s("line", { x1: X(arrives), x2: frame.x1, y1: y, y2: y, class: "rl-lane" }));
+  layer.append(s("rect", { x: X(arrives), width: Math.max(1, X(served) - X(arrives)), y: y - 10, height: 20, class: "rl-prompt" }));
+  if ((X(served) - X(arrives)) / chunks > 4)
+    for (let i = 1; i < chunks; i++) layer.append(s("line", { x1: X(arrives + i * mixed), x2: X(arrives + i * mixed), y1: y - 10, y2: y + 10, class: "rl-cut" }));
+  layer.append(ticks([served, ...after], X, y, 9));
+
+  const saying = h("p", { class: "rl-saying" });
+  const paces = payload.paces;
+  say(saying, fill(words[chunks > 1 ? "timeline_chunks" : "timeline_whole"], {
+    step: seconds(step), pace: pace(words, paces, step), mixed: seconds(mixed), pace_mixed: pace(words, paces, mixed),
+    times: digits(mixed / step), chunks: exact(chunks), tokens: exact(now.values.length), served: seconds(served - arrives),
+  }));
+  return {
+    el: h("div", { class: "rl-panels" }, svg, saying),
+    label() {
+      const place = labelLayer(svg, { ...frame, y0: 0 });
+      const middle = (X(arrives) + X(served)) / 2;
+      place(fill(words[chunks > 1 ? "waits_each" : "waits_once"], { wait: seconds(mixed) }), [{ x: middle, y: frame.y0 - 9, anchor: "middle" }, { x: X(served), y: frame.y0 - 9, anchor: "end" }], { required: true, kind: "rl-loudly" });
+      place(seconds(step), [{ x: frame.x0 + 2, y: frame.y0 - 9 }], { kind: "rl-strong" });
+      place(fill(words.first_token, { time: seconds(served - arrives) }), [{ x: X(served) + 8, y: y - 15 }, { x: X(served), y: y - 15, anchor: "end" }], { required: true, kind: "rl-strong" });
+    },
+    move() {},
+  };
+}
