@@ -40,7 +40,7 @@ def decode_attention_kernel(
     if RAGGED:
         length = tl.minimum(tl.load(lengths_ptr + sequence).to(tl.int32), context)
     start = split * SPLIT_CONTEXT
-    if SPLITS > 1:
+    if SPLITS > 1:  # noqa: SIM102 - known when compiling, as the next line is not
         if start >= length:
             return
     stop = tl.minimum(start + SPLIT_CONTEXT, length)
@@ -103,7 +103,8 @@ def merge_kernel(
         length = tl.minimum(tl.load(lengths_ptr + row // heads).to(tl.int32), context)
     parts = (length + SPLIT_CONTEXT - 1) // SPLIT_CONTEXT  # programs that had tokens
     here = rp < parts
-    lse = tl.load(lse_ptr + row * SPLITS + rp, mask=here, other=float("-inf"))
+    # Far below any score but finite: without a part at all, infinities would subtract to NaN.
+    lse = tl.load(lse_ptr + row * SPLITS + rp, mask=here, other=-1e38)
     partials_ptrs = partials_ptr + (row * SPLITS + rp)[:, None] * DIM + rd[None, :]
     in_part = here[:, None] & (rd < DIM)[None, :]  # [BLOCK_SPLITS, BLOCK_DIM]
     partials = tl.load(partials_ptrs, mask=in_part, other=0.0)
@@ -137,7 +138,7 @@ def decode_attention(
     (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
     chosen = splits.plan(batch, heads, kv_heads, dim, context, caches.dtype_name(k), packed=packed)
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    devices.launch(_launches(chosen, q, k, v, lengths, o, scale), q.device)
+    devices.launch(launches(chosen, q, k, v, lengths, o, scale), q.device)
     return o
 
 
@@ -146,7 +147,7 @@ def unpacked(q, k, v, lengths=None, *, scale=None) -> torch.Tensor:
     return decode_attention(q, k, v, lengths, scale=scale, packed=False)
 
 
-def _launches(plan: Plan, q, k, v, lengths, o, scale: float | None = None) -> list[Launch]:
+def launches(plan: Plan, q, k, v, lengths, o, scale: float | None = None) -> list[Launch]:
     (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
     partials = lse = o
     if plan.splits > 1:
@@ -218,7 +219,7 @@ def _meta_launches(plan: Plan, *, dtype: str, ragged: bool = False, **sizes: int
     q, o = (torch.empty(batch, heads, dim, dtype=wide, device="meta") for _ in range(2))
     k, v = (torch.empty(batch, kv_heads, context, dim, dtype=narrow, device="meta") for _ in range(2))
     lengths = torch.empty(batch, dtype=torch.int32, device="meta") if ragged else None
-    return _launches(plan, q, k, v, lengths, o)
+    return launches(plan, q, k, v, lengths, o)
 
 
 def ragged_lengths(batch: int, context: int) -> list[int]:

@@ -64,7 +64,7 @@ def kv_append(
     if k.dtype == caches.FP8:  # only moved, so plain bytes: that works on every card
         k, v, k_cache, v_cache = (x.view(torch.uint8) for x in (k, v, k_cache, v_cache))
     chosen = _blocks(k.shape[1], k.shape[2], k.element_size())
-    devices.launch(_launches(chosen, k, v, k_cache, v_cache, positions), k.device)
+    devices.launch(launches(chosen, k, v, k_cache, v_cache, positions), k.device)
 
 
 def _check(k: Any, v: Any, k_cache: Any, v_cache: Any, positions: Any) -> None:
@@ -134,7 +134,7 @@ def _power_of_two(x: int) -> int:
     return 1 << max(x - 1, 0).bit_length()
 
 
-def _launches(plan: Plan, k, v, k_cache, v_cache, positions) -> list[Launch]:
+def launches(plan: Plan, k, v, k_cache, v_cache, positions) -> list[Launch]:
     (batch, kv_heads, dim), context = k.shape, k_cache.shape[2]
     strides = (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3])
     args = (k, v, k_cache, v_cache, positions, kv_heads, context, *strides)
@@ -179,7 +179,7 @@ def _meta_launches(plan: Plan, *, batch, kv_heads, head_dim, context, dtype) -> 
     kind = torch.uint8 if dtype == "fp8" else devices.TORCH_DTYPES[dtype]
     k, v = torch.empty(2, batch, kv_heads, head_dim, dtype=kind, device="meta")
     k_cache, v_cache = torch.empty(2, batch, kv_heads, context, head_dim, dtype=kind, device="meta")
-    return _launches(plan, k, v, k_cache, v_cache, torch.empty(batch, dtype=torch.int32, device="meta"))
+    return launches(plan, k, v, k_cache, v_cache, torch.empty(batch, dtype=torch.int32, device="meta"))
 
 
 experiment = Experiment(

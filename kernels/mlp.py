@@ -76,7 +76,7 @@ def mlp(x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch
     m, d_model, d_ff = _shapes(x, w_gate, w_up, w_down)
     chosen = plan(m, d_model, d_ff, devices.dtype_name(x.dtype))
     y = torch.empty(m, d_model, dtype=x.dtype, device=x.device)
-    devices.launch(_launches(chosen, x, w_gate, w_up, w_down, y), x.device)
+    devices.launch(launches(chosen, x, w_gate, w_up, w_down, y), x.device)
     return y
 
 
@@ -92,8 +92,8 @@ def _shapes(x, w_gate, w_up, w_down) -> tuple[int, int, int]:
         wanted = (d_ff, d_model) if name == "w_down" else (d_model, d_ff)
         if w.shape != wanted:
             raise ValueError(
-                f"{name}.shape = {tuple(w.shape)}: it must be {wanted}, from the last size of x, D = {d_model}, "
-                f"and of w_gate, F = {d_ff}; for a weight that is stored transposed pass {name}.T."
+                f"{name}.shape = {tuple(w.shape)}: it must be {wanted}, from the last size of x, D = "
+                f"{d_model}, and of w_gate, F = {d_ff}; for a weight that is stored transposed pass {name}.T."
             )
     return m, d_model, d_ff
 
@@ -124,7 +124,7 @@ def plan(
     return Plan(gate_up, tiles.split(m, d_ff, d_model, dtype, target))
 
 
-def _launches(plan: Plan, x, w_gate, w_up, w_down, y) -> list[Launch]:
+def launches(plan: Plan, x, w_gate, w_up, w_down, y) -> list[Launch]:
     (m, d_model), d_ff = x.shape, w_gate.shape[1]
     hidden = torch.empty(m, d_ff, dtype=x.dtype, device=x.device)
     args = (x, w_gate, w_up, hidden, m, d_ff, d_model, *x.stride(), *w_gate.stride(), *w_up.stride())
@@ -165,7 +165,7 @@ def reference(
 def _meta_launches(plan: Plan, *, m: int, d_model: int, d_ff: int, dtype: str) -> list[Launch]:
     shapes = ((m, d_model), (d_model, d_ff), (d_model, d_ff), (d_ff, d_model), (m, d_model))
     kind = {"dtype": devices.TORCH_DTYPES[dtype], "device": "meta"}
-    return _launches(plan, *(torch.empty(shape, **kind) for shape in shapes))
+    return launches(plan, *(torch.empty(shape, **kind) for shape in shapes))
 
 
 def issued(plan: Plan, *, m: int, d_model: int, d_ff: int, itemsize: float = 2) -> cost.Cost:

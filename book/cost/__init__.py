@@ -24,6 +24,7 @@ from book.cost.attention_tiles import (
     unfused_attention_tiles,
 )
 from book.cost.base import FP32_BYTES, Cost, Number
+from book.cost.layer import decode_layer
 from book.cost.matrix import gemv_tiles, linear, linear_tiles
 from book.cost.mlp import mlp, mlp_tiles
 from book.cost.streams import copy, fma_chain, triad
@@ -35,6 +36,7 @@ __all__ = [
     "copy",
     "decode_attention",
     "decode_attention_tiles",
+    "decode_layer",
     "flash_attention",
     "flash_attention_tiles",
     "fma_chain",

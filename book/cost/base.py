@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +48,15 @@ class Cost:
     def intensity(self) -> Number:
         """Arithmetic intensity: FLOP per byte."""
         return self.flops / self.bytes
+
+    def renamed(self, **names: str) -> Cost:
+        """The same cost with tensors called otherwise, old=new: a part of a whole needs other names."""
+        reads, writes = (
+            {names.get(name, name): size for name, size in terms.items()}
+            for terms in (self.reads, self.writes)
+        )
+        workspace = frozenset(names.get(name, name) for name in self.workspace)
+        return replace(self, reads=reads, writes=writes, workspace=workspace)
 
     def __add__(self, other: Cost) -> Cost:
         """The cost of doing both, tensor by tensor; terms of the same name add up."""
