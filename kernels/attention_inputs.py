@@ -15,6 +15,7 @@ from kernels.targets import Target
 SIZES = ("batch", "length", "heads", "kv_heads", "head_dim")
 HEAD_DIMS = (64, 96, 128, 256)
 DTYPES = ("fp16", "bf16")
+_FARTHEST = 2**24  # a block of up to 128 tokens is addressed in 31 bits
 _ROWS = 1024  # queries of the reference at a time: its scores are L * L numbers of 8 bytes
 
 
@@ -81,10 +82,10 @@ def shapes(kernel: str, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tu
             "both, in the order [B, L, heads, d]; use .transpose(1, 2) if heads come before tokens."
         )
     for name, x in (("q", q), ("k", k), ("v", v)):
-        if x.stride(3) != 1:
+        if x.stride(3) != 1 or x.stride(1) >= _FARTHEST:
             raise ValueError(
-                f"{name}.stride() = {x.stride()}: {kernel} reads the numbers of a head side by side; use "
-                f"{name}.contiguous()."
+                f"{name}.stride() = {x.stride()}: {kernel} needs the numbers of a head side by side, and "
+                f"tokens less than {_FARTHEST:,} numbers apart; use {name}.contiguous()."
             )
     refuse(batch, length, heads, k.shape[2], head_dim, devices.dtype_name(q.dtype), None)
     return batch, length, heads, k.shape[2], head_dim

@@ -18,6 +18,7 @@ from kernels.attention_inputs import inputs, meta, reference
 from kernels.devices import tl, triton
 from kernels.experiment import Experiment, Launch
 from kernels.targets import Target
+from kernels.tiles import power_of_two
 
 
 @triton.jit
@@ -125,19 +126,44 @@ class Plan:
         return batch * heads * -(-length // self.block_m)
 
 
-# By padded head_dim: what fits registers and shared memory. A short prompt halves block_m.
-_LARGE = (Plan(128, 64, 64, 4, 3), Plan(128, 64, 128, 8, 3), Plan(128, 64, 256, 8, 2))
-_MEDIUM = (Plan(128, 64, 64, 4, 3), Plan(128, 64, 128, 8, 2), Plan(64, 32, 256, 8, 2))
-_SMALL = (Plan(128, 64, 64, 4, 2), Plan(128, 32, 128, 8, 2), Plan(64, 32, 256, 8, 1))
-_CDNA = (Plan(128, 64, 64, 4, 1), Plan(128, 64, 128, 8, 1), Plan(64, 32, 256, 8, 1))
+# block_m, block_n, block_dim, warps, stages: what fits registers and shared memory. For each padded
+# head_dim the tile of a long prompt comes first, then one with more programs for a short prompt.
+_LARGE_SHARED = (
+    Plan(128, 64, 64, 4, 3),
+    Plan(64, 64, 64, 4, 3),
+    Plan(128, 64, 128, 8, 3),
+    Plan(64, 64, 128, 4, 3),
+    Plan(128, 32, 256, 8, 2),
+)
+_MEDIUM_SHARED = (
+    Plan(128, 64, 64, 4, 3),
+    Plan(64, 64, 64, 4, 3),
+    Plan(128, 64, 128, 8, 3),
+    Plan(64, 64, 128, 8, 2),
+    Plan(64, 64, 256, 8, 1),
+)
+_SMALL_SHARED = (
+    Plan(128, 64, 64, 8, 2),
+    Plan(64, 64, 64, 4, 2),
+    Plan(128, 32, 128, 8, 2),
+    Plan(64, 64, 128, 8, 2),
+    Plan(64, 32, 256, 8, 1),
+)
+_CDNA = (
+    Plan(128, 64, 64, 4, 1),
+    Plan(64, 64, 64, 4, 1),
+    Plan(128, 64, 128, 8, 1),
+    Plan(64, 64, 128, 8, 1),
+    Plan(64, 32, 256, 8, 1),
+)
 _VECTOR = (Plan(32, 32, 64, 4, 1), Plan(32, 32, 128, 8, 1), Plan(16, 32, 256, 8, 1))
 _TABLE = {
     "sm_75": _VECTOR,
-    "sm_80": _MEDIUM,
-    "sm_89": _SMALL,
-    "sm_90": _LARGE,
-    "sm_100": _LARGE,
-    "sm_120": _SMALL,
+    "sm_80": _MEDIUM_SHARED,
+    "sm_89": _SMALL_SHARED,
+    "sm_90": _LARGE_SHARED,
+    "sm_100": _LARGE_SHARED,
+    "sm_120": _SMALL_SHARED,
     "gfx942": _CDNA,
 }
 
@@ -151,15 +177,16 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """The tile for this head_dim on `target`; half as many queries if programs would be few.
+    """The tile for this head_dim on `target`: the largest that gives every multiprocessor a program.
 
     dtype: operands; by default what the device at hand uses. target: a `Target`, its name, or None
     for the device at hand. Raises ValueError for sizes, a dtype or a target it has no tile for.
     """
     chip, sms = attention_inputs.refuse(batch, length, heads, kv_heads, head_dim, dtype, target)
-    tile = next(p for p in _TABLE[chip.name] if p.block_dim >= head_dim)
-    if tile.block_m > 64 and (length <= 64 or tile.programs(batch, length, heads) < sms):
-        return replace(tile, block_m=64, num_warps=4)
+    padded = max(64, power_of_two(head_dim))
+    for tile in (tile for tile in _TABLE[chip.name] if tile.block_dim == padded):
+        if tile.block_m <= length and tile.programs(batch, length, heads) >= sms:
+            break
     return tile
 
 

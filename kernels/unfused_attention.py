@@ -6,7 +6,7 @@ computed and moved whole. It is here to be counted, and to be slow.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
