@@ -114,13 +114,16 @@ def plan(
     block, warps, stages = _tile(rows, dim, chip)
 
     tiles = batch * kv_heads * _ceil_div(heads // kv_heads, min(group, rows))
-    wanted = _ceil_div(int(PROGRAMS_PER_SM * multiprocessors), tiles)
+    blocks = _ceil_div(context, block)
+    wanted = PROGRAMS_PER_SM * multiprocessors / tiles
     # A split of so many tokens writes and reads partials and lse worth WORKSPACE_SHARE of its K and V.
     partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
     shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
-    affordable = min(int(context / shortest), _ceil_div(context, block), MAX_SPLITS)
-    each = _ceil_div(_ceil_div(context, max(1, min(wanted, affordable))), block) * block
-    return Plan(min(group, rows), rows, dim, block, _ceil_div(context, each), each, warps, stages)
+    parts = _ceil_div(blocks, max(round(blocks / wanted), 1))
+    parts = max(1, min(parts, int(context / shortest), MAX_SPLITS))
+    each = _ceil_div(blocks, parts)  # blocks, shared out evenly
+    parts = _ceil_div(blocks, each)
+    return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
 
 
 def check_dtype(dtype: str, target: Target) -> None:
@@ -193,7 +196,7 @@ def _tile(rows: int, dim: int, target: Target) -> tuple[int, int, int]:
     """(block_context, warps, stages): what keeps most bytes in flight without spilling a register."""
     small_shared = target.max_shared_per_block < 100 * 1024
     block = 32 if dim > 128 or (small_shared and dim > 64) else 64
-    if target.backend == "hip":
+    if target.backend == "hip" or not target.has_tensor_cores:  # no copies into shared memory meanwhile
         return block, 4, 2
     stages = 4 if target.max_shared_per_block > 200 * 1024 else 3  # two programs fit side by side
     return block, 4 if rows * dim <= 4096 else 8, stages

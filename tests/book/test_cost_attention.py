@@ -151,11 +151,28 @@ def test_split_kv_names_its_price_and_skips_programs_past_the_end():
     assert tiles.bytes - tiles.workspace_bytes == useful.bytes
 
 
-def test_two_programs_are_enough_to_need_the_second_kernel():
-    tiles = cost.decode_attention_tiles(1, 8, 2, 64, 100, block_context=64, block_heads=16, split_context=64)
+def test_only_a_context_that_is_not_split_needs_no_second_kernel():
+    shape = {"block_context": 64, "block_heads": 16}
+    tiles = cost.decode_attention_tiles(1, 8, 2, 64, 100, **shape, split_context=64)
     assert tiles.writes["lse"] == 2 * 8 * 4
-    whole = cost.decode_attention_tiles(1, 8, 2, 64, 64, block_context=64, block_heads=16, split_context=64)
-    assert not whole.workspace
+    # Lengths are known on the card alone: a kernel that may split writes its parts for short ones too.
+    assert cost.decode_attention_tiles(1, 8, 2, 64, 64, **shape, split_context=64).writes["lse"] == 8 * 4
+    assert not cost.decode_attention_tiles(1, 8, 2, 64, 64, **shape).workspace
+
+
+def test_heads_that_are_not_packed_pad_a_tile_each():
+    shape = {"block_context": 64, "block_heads": 16}
+    together, apart = (cost.decode_attention_tiles(2, 12, 2, 64, 64, **shape, packed=n) for n in (None, 1))
+    assert apart.flops == 6 * together.flops
+    assert cost.decode_attention_tiles(2, 12, 2, 64, 64, **shape, packed=4).flops == 2 * together.flops
+    assert apart.bytes == together.bytes
+
+
+def test_appending_reads_a_table_that_is_named():
+    tiles = cost.kv_append_tiles(5, 8, 64, positions_itemsize=8)
+    assert tiles.workspace == {"positions"} and tiles.workspace_bytes == 5 * 8
+    assert tiles.bytes - tiles.workspace_bytes == cost.kv_append(5, 8, 64).bytes
+    assert tiles.flops == tiles.workspace_flops == 0
 
 
 def test_tiles_refuse_lengths_and_splits_that_do_not_fit():

@@ -1,0 +1,295 @@
+"""kernels.decode_attention: right at ragged sizes, K and V read once, splits that fill the card."""
+
+import tempfile
+
+import numpy as np
+import pytest
+import torch
+
+from book import cost
+from kernels import splits
+from kernels.decode_attention import (
+    SIZES,
+    decode_attention,
+    experiment,
+    ragged_experiment,
+    ragged_lengths,
+    unpacked_experiment,
+)
+from kernels.evidence import compiled, counted
+from kernels.evidence.errors import Unsupported
+from kernels.targets import TARGETS
+
+# batch, heads, kv_heads, head_dim, context
+RAGGED = [
+    (1, 1, 1, 16, 1),
+    (2, 6, 2, 96, 131),  # padded dimensions, three heads on 16 rows
+    (3, 4, 4, 80, 37),  # no groups, shorter than a block
+    (1, 17, 1, 64, 129),  # one head more than the smallest tile
+    (1, 71, 1, 32, 200),  # more heads than the largest tile: two tiles
+    (1, 4, 2, 256, 77),
+    (2, 8, 1, 128, 300),
+]
+
+
+def case(sizes):
+    return dict(zip(SIZES, sizes, strict=True))
+
+
+@pytest.mark.parametrize("sizes", RAGGED)
+@pytest.mark.parametrize("kernel", [experiment, ragged_experiment], ids=["full", "ragged"])
+def test_result_bytes_and_flops_are_exact_at_ragged_sizes(kernel, sizes):
+    row = counted.run(kernel, **case(sizes))
+    row.check(kernel)
+    assert row.relative_error < 5e-4
+
+
+@pytest.mark.parametrize("kernel", [experiment, unpacked_experiment, ragged_experiment])
+def test_an_fp8_cache_is_read_at_one_byte_a_number(kernel):
+    row = counted.run(kernel, **case((2, 8, 2, 64, 200)), dtype="fp8")
+    row.check(kernel)
+    tokens = sum(ragged_lengths(2, 200)) if kernel is ragged_experiment else 400
+    assert row.reads["k"].unique == tokens * 2 * 64
+    assert row.reads["q"].unique == 2 * 8 * 64 * 2
+
+
+@pytest.mark.parametrize("heads", [2, 8, 32])
+def test_kv_bytes_are_the_same_whatever_the_number_of_query_heads(heads):
+    row = counted.run(experiment, **case((2, heads, 2, 64, 256)))
+    row.check(experiment)
+    for kind in ("unique", "block"):
+        assert sum(getattr(row.reads[x], kind) for x in "kv") == 2 * 2 * 2 * 256 * 64 * 2
+
+
+def test_unpacked_heads_read_the_cache_once_each_and_pad_every_tile():
+    sizes = case((1, 8, 2, 64, 128))
+    packed, apart = (counted.run(e, **sizes) for e in (experiment, unpacked_experiment))
+    apart.check(unpacked_experiment)
+    for name in "kv":
+        assert apart.reads[name].unique == packed.reads[name].unique
+        assert apart.reads[name].block == 4 * packed.reads[name].block
+    assert apart.dot_flops == 4 * packed.dot_flops == 16 * experiment.cost(**sizes).flops
+
+
+def test_partial_results_are_a_named_term():
+    row = counted.run(experiment, **case((1, 8, 2, 64, 512)))
+    assert row.plan.splits > 2
+    outputs = row.plan.splits * 8
+    assert row.reads["partials"].unique == row.writes["partials"].unique == outputs * 64 * 4
+    assert row.reads["lse"].unique == row.writes["lse"].unique == outputs * 4
+    tiles = experiment.tiles(row.plan, **row.sizes)
+    assert tiles.workspace == {"partials", "lse"}
+    assert tiles.bytes - tiles.workspace_bytes == cost.decode_attention(**row.sizes).bytes
+
+
+# -------------------------------------------------------------------------- the public function
+
+
+def tensors(seed=0, **sizes):
+    return experiment.inputs(**{**case((3, 4, 2, 32, 300)), **sizes}, seed=seed)
+
+
+def close(o, q, k, v, lengths=None):
+    return counted.relative_error(o, experiment.reference(q, k, v, lengths)) < 1e-3
+
+
+@pytest.mark.parametrize("most", [1, 256], ids=["one program", "split"])
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+def test_lengths_from_nothing_to_more_than_there_is(monkeypatch, most, kind):
+    monkeypatch.setattr(splits, "MAX_SPLITS", most)
+    x = tensors(batch=5)
+    assert (splits.plan(**case((5, 4, 2, 32, 300))).splits > 1) == (most > 1)
+    lengths = torch.tensor([0, 1, 64, 65, 9999], dtype=kind)
+    for i, n in enumerate(lengths.tolist()):  # what lies behind a sequence's end must not leak in
+        x["k"][i, :, n:], x["v"][i, :, n:] = float("nan"), float("nan")
+    o = decode_attention(**x, lengths=lengths)
+    assert (o[0] == 0).all()
+    rest = {name: t[1:] for name, t in x.items()}
+    assert close(o[1:], **rest, lengths=lengths[1:])
+
+
+def test_the_split_result_is_the_unsplit_one(monkeypatch):
+    x = tensors()
+    parts = decode_attention(**x)
+    monkeypatch.setattr(splits, "MAX_SPLITS", 1)
+    whole = decode_attention(**x)
+    assert torch.allclose(parts.float(), whole.float(), atol=2e-3)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_large_scores_neither_overflow_nor_vanish(packed):
+    x = tensors()
+    x["q"] *= 100
+    o = decode_attention(**x, packed=packed)
+    assert torch.isfinite(o).all() and close(o, **x)
+
+
+def test_scale_takes_the_place_of_the_root():
+    x = tensors()
+    twice = decode_attention(**x, scale=2 * 32**-0.5)
+    assert close(twice, 2 * x["q"], x["k"], x["v"])
+
+
+LAYOUTS = {
+    "[batch, context, kv_heads, head_dim]": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
+    "the start of a longer cache": lambda x: torch.cat([x, x], 2)[:, :, :300],
+    "every second sequence": lambda x: x.repeat_interleave(2, 0)[::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_caches_of_any_strides(layout):
+    x = tensors()
+    k, v = LAYOUTS[layout](x["k"]), LAYOUTS[layout](x["v"])
+    with counted.count() as tally:
+        o = decode_attention(x["q"], k, v)
+    assert close(o, **x)
+    assert tally.reads()["k"].unique == x["k"].numel() * 2
+
+
+def test_offsets_beyond_two_to_the_31_elements():
+    with tempfile.NamedTemporaryFile() as sparse:
+        sparse.truncate(2 * (2**31 + 4096))
+        far = torch.from_numpy(np.memmap(sparse.name, np.float16, "r+", shape=(2**31 + 4096,)))
+        x = tensors(batch=2, heads=2, kv_heads=1, head_dim=16, context=20)
+        k = far.as_strided((2, 1, 20, 16), (2**31, 320, 16, 1)).copy_(x["k"])
+        assert close(decode_attention(x["q"], k, x["v"]), **x)
+
+
+# -------------------------------------------------------------------------------------- plans
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "sm_75"])
+@pytest.mark.parametrize(("batch", "heads", "kv_heads"), [(1, 32, 8), (3, 64, 8), (1, 8, 1), (40, 32, 8)])
+def test_a_long_context_gives_two_programs_a_multiprocessor(target, batch, heads, kv_heads):
+    chosen = splits.plan(batch, heads, kv_heads, 128, 32768, "fp16", target)
+    wanted = min(1.75 * TARGETS[target].sm_count, splits.MAX_SPLITS * batch * kv_heads)
+    assert chosen.programs(batch, heads, kv_heads) >= 0.9 * wanted
+
+
+def test_a_batch_that_fills_the_card_is_not_split():
+    assert splits.plan(64, 32, 8, 128, 8192, "fp16", "sm_90").splits == 1
+    assert splits.plan(33, 32, 8, 128, 8192, "fp16", "sm_90").splits == 1
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["fp16", "fp8"])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(32, 32, 64), (64, 8, 128), (71, 1, 64), (8, 4, 256)])
+def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dtype, heads, kv_heads, dim):
+    if dtype == "fp8" and target in ("sm_75", "sm_80"):
+        with pytest.raises(ValueError, match=rf"dtype = 'fp8': {target} has none; use a 16-bit cache"):
+            splits.plan(1, heads, kv_heads, dim, 64, dtype, target)
+        return
+    size = 1 if dtype == "fp8" else 2
+    for batch, context in [(1, 1), (1, 65), (2, 5000), (1, 131_072), (500, 4096)]:
+        chosen = splits.plan(batch, heads, kv_heads, dim, context, dtype, target)
+        assert (chosen.splits - 1) * chosen.split_context < context <= chosen.splits * chosen.split_context
+        assert chosen.split_context % chosen.block_context == 0
+        # without asynchronous copies one stage less is stored: it waits in registers
+        stages = chosen.num_stages - (target in ("gfx942", "sm_75"))
+        held = 2 * stages * chosen.block_context * chosen.block_dim * size
+        assert held <= TARGETS[target].max_shared_per_block
+        sizes = case((batch, heads, kv_heads, dim, context))
+        tiles = experiment.tiles(chosen, **sizes, itemsize=size)
+        caches = 2 * batch * kv_heads * context * dim * size
+        # once for the write and once for the read; a last split that is short may add a little
+        assert tiles.workspace_bytes <= 1.1 * splits.WORKSPACE_SHARE * caches
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"context": 0}, r"context = 0: a size must be a whole number of at least 1"),
+        ({"heads": 5}, r"heads = 5: must be a multiple of kv_heads = 2"),
+        ({"head_dim": 512}, r"head_dim = 512: at most 256 fits .*mla_decode"),
+        ({"dtype": "fp32"}, r"dtype = 'fp32': decode attention takes a cache of fp16, bf16 or fp8"),
+        ({"dtype": "bf16", "target": "sm_75"}, r"dtype = 'bf16': .*T4"),
+        ({"target": "sm_42"}, r"target = 'sm_42': not known"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_says_why(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        splits.plan(**{**case((1, 4, 2, 64, 100)), **changes})
+
+
+# ----------------------------------------------------------------------------------- compiled
+
+SPLIT = case((1, 32, 8, 128, 8192))
+MQA = case((1, 64, 1, 128, 8192))
+WIDE = case((1, 16, 8, 256, 8192))
+# Unsplit, it is compiled for the other chips in test_compiled.py.
+WANTED = [
+    *[(experiment, chip, SPLIT) for chip in ("sm_89", "sm_90", "gfx942")],
+    *[(experiment, chip, MQA) for chip in ("sm_90", "sm_100")],
+    (experiment, "sm_80", WIDE),
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return [*compiled.cases(WANTED), *compiled.cases([(experiment, "sm_90", SPLIT)], dtype="fp8")]
+
+
+def test_nothing_spills_and_everything_fits(rows):
+    assert len(rows) == 2 * (len(WANTED) + 1)  # a main kernel and a merge each
+    assert not [(r.kernel, r.target, r.dtype, r.spill_bytes) for r in rows if r.spills or not r.fits]
+
+
+def test_small_groups_use_the_older_instruction_on_every_nvidia_chip(rows):
+    small = [r for r in rows if r.kernel == "decode attention" and r.sizes == SPLIT]
+    assert {r.instruction for r in small if r.target != "gfx942"} == {"mma.sync"}
+    assert {r.instruction for r in small if r.target == "gfx942"} == {"mfma"}
+    assert {r.instruction for r in rows if r.kernel == "merge"} == {"none"}
+
+
+def test_64_query_heads_on_one_kv_head_are_enough_for_the_newer_one(rows):
+    found = {r.target: r.instruction for r in rows if r.kernel == "decode attention" and r.sizes == MQA}
+    assert found == {"sm_90": "wgmma", "sm_100": "tcgen05.mma"}
+
+
+def test_a_16_bit_cache_is_loaded_16_bytes_at_a_time(rows):
+    mine = [r for r in rows if r.kernel == "decode attention" and r.dtype == "bf16"]
+    assert mine and all(r.wide_loads == r.loads > 0 for r in mine)
+
+
+def test_fp8_is_for_chips_that_have_it():
+    with pytest.raises(Unsupported, match=r"dtype = 'fp8': sm_80 .*has none; choose bf16 or fp16"):
+        compiled.run(experiment, targets=["sm_80"], dtype="fp8")
+
+
+# ---------------------------------------------------------------------------------- bad input
+
+GOOD = tensors()
+Q, K, V = GOOD["q"], GOOD["k"], GOOD["v"]
+FP8 = torch.float8_e4m3fn
+BAD = {
+    "a query of two dimensions": ((Q[0], K, V), r"q\.shape = \(4, 32\): .*q\[batch, heads, head_dim\]"),
+    "a cache of three": ((Q, K[0], V), r"k\.shape = \(2, 300, 32\): .*k\[batch, kv_heads, context, head_dim"),
+    "no context": ((Q, K[:, :, :0], V[:, :, :0]), r"k\.shape = \(3, 2, 0, 32\): every size"),
+    "no context in fp8": (
+        (Q, K[:, :, :0].to(FP8), V[:, :, :0].to(FP8)),
+        r"k\.shape = \(3, 2, 0, 32\).*at least one token",
+    ),
+    "another batch": ((Q, K[:2], V[:2]), r"k\.shape = \(2, 2, 300, 32\), q\.shape = \(3, 4, 32\)"),
+    "k and v differ": ((Q, K, V[:, :, :9]), r"v\.shape = \(3, 2, 9, 32\), k\.shape = .*one cache"),
+    "heads that do not divide": ((Q[:, :3], K, V), r"heads = 3: must be a multiple of kv_heads = 2"),
+    "two dtypes": ((Q, K.float(), V), r"k\.dtype = fp32, q\.dtype = fp16"),
+    "only k in fp8": ((Q, K.to(FP8), V), r"k\.dtype = float8_e4m3fn"),
+    "fp32": ((Q.float(), K.float(), V.float()), r"q\.dtype = fp32: .*fp16 or bf16; use \.half\(\)"),
+    "bf16 in the interpreter": ((Q.bfloat16(), K.bfloat16(), V.bfloat16()), r"q\.dtype = bf16: .* wrongly"),
+    "two devices": ((Q, K.to(FP8).to("meta"), V.to(FP8)), r"k\.device = meta, q\.device = cpu"),
+    "a strided head": ((Q, K[..., ::2], V[..., ::2]), r"k\.shape = \(3, 2, 300, 16\)"),
+    "a strided query": ((Q[..., ::2], K[..., :16], V[..., :16]), r"q\.stride\(\) = \(128, 32, 2\): .*contig"),
+    "a list": (([1], K, V), r"q = list: decode_attention needs a torch\.Tensor"),
+    "lengths in a list": ((Q, K, V, [1, 2, 3]), r"lengths = list: .*torch\.tensor\(lengths, dtype="),
+    "lengths that are no whole numbers": ((Q, K, V, torch.ones(3)), r"lengths = fp32: .*whole numbers"),
+    "too few lengths": ((Q, K, V, torch.ones(2).int()), r"lengths\.shape = \(2,\): .*each of the 3"),
+    "lengths elsewhere": ((Q, K, V, torch.ones(3).int().to("meta")), r"lengths\.device = meta: .*'cpu'"),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_a_wrong_tensor_is_named_with_the_remedy(mistake):
+    arguments, sentence = BAD[mistake]
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        decode_attention(*arguments)

@@ -1,0 +1,133 @@
+"""kernels.kv_append: each token in its own place, kappa / N bytes a token, nothing else touched."""
+
+import pytest
+import torch
+
+from book import catalog
+from kernels.evidence import compiled, counted
+from kernels.kv_append import experiment, kv_append, plan
+
+FP8 = torch.float8_e4m3fn
+SIZES = [(1, 1, 16, 1), (3, 5, 96, 7), (8, 8, 128, 64), (2, 3, 80, 9), (2, 40, 64, 5), (1, 2, 576, 4)]
+
+
+def case(sizes):
+    return dict(zip(experiment.sizes, sizes, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp32", "fp8"])
+@pytest.mark.parametrize("sizes", SIZES)
+def test_numbers_and_bytes_are_exact(sizes, dtype):
+    counted.run(experiment, **case(sizes), dtype=dtype).check(experiment)
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp8"])
+def test_a_token_writes_kappa_over_n_bytes_a_layer(dtype):
+    model = catalog.model("llama3-8b")
+    row = counted.run(experiment, batch=4, kv_heads=8, head_dim=128, context=32, dtype=dtype)
+    written = sum(t.unique for t in row.writes.values())
+    kappa = 131_072 * catalog.itemsize(dtype) / 2  # chapter 05's number for this model in bf16
+    assert (model.layers, written / 4) == (32, kappa / 32)
+    assert sum(row.reads[x].unique for x in "kv") == written
+    assert row.reads["positions"].unique == 4 * 4  # the named term
+    assert row.flops == 0
+
+
+def filled(kind=torch.float16):
+    """k and v of 3 sequences, caches that hold something, and places to write to."""
+    generator = torch.Generator().manual_seed(2)
+    k, v = torch.randn(2, 3, 2, 32, generator=generator).to(kind)
+    k_cache, v_cache = torch.randn(2, 3, 2, 5, 32, generator=generator).to(kind)
+    return k, v, k_cache, v_cache
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32, FP8])
+@pytest.mark.parametrize("table", [torch.int32, torch.int64])
+def test_what_was_in_the_cache_stays(kind, table):
+    k, v, k_cache, v_cache = filled(kind)
+    places = [4, 0, 2]
+    expected = k_cache.clone(), v_cache.clone()
+    for i, place in enumerate(places):
+        expected[0][i, :, place], expected[1][i, :, place] = k[i], v[i]
+    kv_append(k, v, k_cache, v_cache, torch.tensor(places, dtype=table))
+    assert torch.equal(k_cache.float(), expected[0].float())
+    assert torch.equal(v_cache.float(), expected[1].float())
+
+
+def test_a_place_outside_the_cache_is_padding():
+    k, v, k_cache, v_cache = filled()
+    before = k_cache.clone(), v_cache.clone()
+    with counted.count() as tally:  # it would raise OutOfBounds
+        kv_append(k, v, k_cache, v_cache, torch.tensor([-1, 5, 2**40]))
+    assert torch.equal(k_cache, before[0]) and torch.equal(v_cache, before[1])
+    assert set(tally.reads()) == {"positions"} and not tally.writes()
+
+
+def test_caches_of_any_strides():
+    k, v, k_cache, v_cache = filled()
+    stored = torch.zeros(2, 3, 5, 2, 32).half()  # [batch, context, kv_heads, head_dim], as some keep it
+    places = torch.tensor([1, 3, 4])
+    with counted.count():
+        kv_append(k, v, *stored.transpose(2, 3), places)
+    kv_append(k, v, k_cache.zero_(), v_cache.zero_(), places)
+    assert torch.equal(stored[0].transpose(1, 2), k_cache) and torch.equal(stored[1].transpose(1, 2), v_cache)
+
+
+def test_it_compiles_with_wide_loads_and_no_spills():
+    chips = ["sm_75", "sm_80", "sm_100"]
+    rows = compiled.run(experiment, targets=chips)
+    assert [r.target for r in rows] == chips
+    assert not any(r.spills for r in rows)
+    assert {r.instruction for r in rows} == {"none"}
+    assert all(r.wide_loads == 2 for r in rows)
+
+
+def test_a_program_takes_2_kib_of_k_and_less_only_where_there_is_less():
+    assert (plan(1, 8, 128, 64, "bf16").block_heads, plan(1, 8, 128, 64, "fp32").block_heads) == (8, 4)
+    assert plan(1, 1, 128, 64, "bf16").block_heads == 1
+    assert plan(7, 5, 96, 64, "bf16").grid(7, 5) == (7,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"batch": 0}, r"batch = 0: a size must be"),
+        ({"dtype": "bf16", "target": "sm_75"}, r"dtype = 'bf16': .*T4"),
+        ({"dtype": "int8"}, r"dtype = 'int8': these kernels do not take it"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_says_why(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        plan(**{**case((1, 2, 64, 100)), **changes})
+
+
+K, V, KC, VC = filled()
+P = torch.zeros(3).int()
+BAD = {
+    "a query of four dimensions": ((K[None], V, KC, VC, P), r"k\.shape = .*k\[batch, kv_heads, head_dim\]"),
+    "a flat cache": (
+        (K, V, KC[0], VC, P),
+        r"k_cache\.shape = .*k_cache\[batch, kv_heads, context, head_dim\]",
+    ),
+    "k and v differ": ((K, V[:, :1], KC, VC, P), r"v\.shape = \(3, 1, 32\), k\.shape = \(3, 2, 32\)"),
+    "tokens first": ((K, V, KC.mT, VC, P), r"k_cache\.stride\(\)"),
+    "other heads": (
+        (K, V, KC[:, :1], VC[:, :1], P),
+        r"k_cache\.shape = \(3, 1, 5, 32\): .*transpose\(1, 2\)",
+    ),
+    "caches of two lengths": ((K, V, KC, VC[:, :, :4], P), r"v_cache\.shape = \(3, 2, 4, 32\)"),
+    "no room": ((K, V, KC[:, :, :0], VC[:, :, :0], P), r"k_cache\.shape = .*at least 1"),
+    "two dtypes": ((K, V, KC.float(), VC, P), r"k_cache\.dtype = fp32, k\.dtype = fp16"),
+    "a cache in fp8 alone": ((K, V, KC.to(FP8), VC.to(FP8), P), r"k_cache\.dtype = float8_e4m3fn"),
+    "bf16 in the interpreter": ([x.bfloat16() for x in (K, V, KC, VC)] + [P], r"k\.dtype = bf16"),
+    "positions that are no whole numbers": ((K, V, KC, VC, P.float()), r"positions = fp32: .*whole numbers"),
+    "too few positions": ((K, V, KC, VC, P[:2]), r"positions\.shape = \(2,\): .*each of the 3"),
+    "another device": ((K, V, KC.to("meta"), VC, P), r"k_cache\.device = meta, k\.device = cpu"),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_a_wrong_tensor_is_named_with_the_remedy(mistake):
+    arguments, sentence = BAD[mistake]
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        kv_append(*arguments)
