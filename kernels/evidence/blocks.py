@@ -19,7 +19,7 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
         Column(axis, axis, _whole),
         Column("formula", "bytes, formula", _whole),
         Column("counted", "counted", _whole),
-        Column("exact", ""),
+        Column("exact", "exact"),
         *([Column("workspace", "workspace", _whole)] if any(r.workspace_bytes for r in rows) else []),
         Column("useful", "useful FLOP", _whole),
         *([Column("padding", "issued")] if flops else []),

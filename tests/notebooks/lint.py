@@ -23,6 +23,7 @@ HEADINGS = (
 )
 CARD = (":class: chapter-card", "**You will be able to**", "**Read first**")
 LONGEST_CELL = 15
+WIDEST_LINE = 80
 EXACT = {"keep_output", "nbval-check-output"}
 SKIPPED = {
     "skip-execution",
@@ -77,6 +78,11 @@ def _code(notebook: NotebookNode) -> Iterator[str]:
         lines = len(cell.source.splitlines())
         if lines > LONGEST_CELL and "numeric(" not in cell.source:
             yield f"cell {name} has {lines} lines; {LONGEST_CELL} at most"
+        if "numeric(" in cell.source:
+            if "remove-input" not in tags or not cell.metadata.get("jupyter", {}).get("source_hidden"):
+                yield f"cell {name} shows its answers; tag it remove-input and hide its source"
+        elif (widest := max(map(len, cell.source.splitlines()), default=0)) > WIDEST_LINE:
+            yield f"cell {name} has a line of {widest} characters; {WIDEST_LINE} at most"
         if tags & EXACT and not tags >= EXACT:
             yield f"cell {name} needs both tags {sorted(EXACT)} or none"
         if tags & EXACT and not (cell.outputs and cell.execution_count):

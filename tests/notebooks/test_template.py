@@ -78,6 +78,12 @@ BREAKS = {
     "asks no question": lambda nb: replace(nb.cells[0], "?\n", ".\n"),
     "level-two headings": lambda nb: replace(cell_with(nb, "## Folklore"), "## Folklore", "## Myths"),
     "16 lines": lambda nb: setattr(first_code(nb), "source", "\n".join(["x = 1"] * 16)),
+    "81 characters": lambda nb: setattr(first_code(nb), "source", "x = " + "1" * 77),
+    "shows its answers": lambda nb: cell_with(nb, "numeric(").metadata.update(tags=[]),
+    "does not end in boxed": lambda nb: replace(cell_with(nb, "boxed("), "boxed(", "print("),
+    "share a name": lambda nb: [
+        setattr(cell, "source", 'numeric("same")') for cell in code(nb) if "numeric(" in cell.source
+    ],
     "needs both tags": lambda nb: first_code(nb).metadata.update(tags=["keep_output"]),
     "has no stored output": lambda nb: first_code(nb).metadata.update(tags=sorted(EXACT)),
     "has a stored output": lambda nb: setattr(first_code(nb), "execution_count", 1),
