@@ -40,7 +40,8 @@ book: site
 	@$(PY) book/site/serve.py --port $(PORT)
 
 lab: $(STAMP)
-	@$(VENV)/jupyter lab --notebook-dir=. --ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/chapters
+	@$(VENV)/jupyter lab --notebook-dir=. --ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/chapters \
+		--LabApp.extension_manager=readonly --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate
 
 test: $(STAMP)
 	@sh tests/run.sh
