@@ -148,6 +148,7 @@ def unpacked(q, k, v, lengths=None, *, scale=None) -> torch.Tensor:
 
 
 def launches(plan: Plan, q, k, v, lengths, o, scale: float | None = None) -> list[Launch]:
+    """What `plan` starts for these tensors, o[batch, heads, head_dim] included; nothing is checked."""
     (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
     partials = lse = o
     if plan.splits > 1:

@@ -29,19 +29,20 @@ def kv_append_kernel(
     first = tl.program_id(0) % head_blocks * BLOCK_HEADS
     rh = (first + tl.arange(0, BLOCK_HEADS)).to(tl.int64)[:, None]  # [BLOCK_HEADS, 1]
     rd = tl.arange(0, BLOCK_DIM)[None, :]  # [1, BLOCK_DIM]
-    position = tl.load(positions_ptr + sequence).to(tl.int64)
-    # A place outside the cache: the sequence is padding of the batch, and nothing is touched.
-    inside = (rh < kv_heads) & (rd < DIM) & (position >= 0) & (position < context)
+    inside = (rh < kv_heads) & (rd < DIM)  # [BLOCK_HEADS, BLOCK_DIM]
     k_ptrs = k_ptr + sequence * stride_kb + rh * stride_kh + rd  # [BLOCK_HEADS, BLOCK_DIM]
     v_ptrs = v_ptr + sequence * stride_vb + rh * stride_vh + rd  # [BLOCK_HEADS, BLOCK_DIM]
-    k = tl.load(k_ptrs, mask=inside)
+    k = tl.load(k_ptrs, mask=inside)  # need not wait for the position
     v = tl.load(v_ptrs, mask=inside)
-    k_cache_ptr += sequence * stride_kcb + position * stride_kcs
-    v_cache_ptr += sequence * stride_vcb + position * stride_vcs
-    k_cache_ptrs = k_cache_ptr + rh * stride_kch + rd  # [BLOCK_HEADS, BLOCK_DIM]
-    v_cache_ptrs = v_cache_ptr + rh * stride_vch + rd  # [BLOCK_HEADS, BLOCK_DIM]
-    tl.store(k_cache_ptrs, k.to(k_cache_ptr.dtype.element_ty), mask=inside)
-    tl.store(v_cache_ptrs, v.to(v_cache_ptr.dtype.element_ty), mask=inside)
+    position = tl.load(positions_ptr + sequence).to(tl.int64)
+    # A place outside the cache: the sequence is padding of the batch, and nothing is written.
+    if (position >= 0) & (position < context):
+        k_cache_ptr += sequence * stride_kcb + position * stride_kcs
+        v_cache_ptr += sequence * stride_vcb + position * stride_vcs
+        k_cache_ptrs = k_cache_ptr + rh * stride_kch + rd  # [BLOCK_HEADS, BLOCK_DIM]
+        v_cache_ptrs = v_cache_ptr + rh * stride_vch + rd  # [BLOCK_HEADS, BLOCK_DIM]
+        tl.store(k_cache_ptrs, k, mask=inside)
+        tl.store(v_cache_ptrs, v, mask=inside)
 
 
 def kv_append(
@@ -135,6 +136,7 @@ def _power_of_two(x: int) -> int:
 
 
 def launches(plan: Plan, k, v, k_cache, v_cache, positions) -> list[Launch]:
+    """The one launch; the caches are written in place."""
     (batch, kv_heads, dim), context = k.shape, k_cache.shape[2]
     strides = (*k.stride()[:2], *v.stride()[:2], *k_cache.stride()[:3], *v_cache.stride()[:3])
     args = (k, v, k_cache, v_cache, positions, kv_heads, context, *strides)
