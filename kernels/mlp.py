@@ -125,6 +125,7 @@ def plan(
 
 
 def launches(plan: Plan, x, w_gate, w_up, w_down, y) -> list[Launch]:
+    """Both kernels' launches, in order; `hidden` and any workspace are made here."""
     (m, d_model), d_ff = x.shape, w_gate.shape[1]
     hidden = torch.empty(m, d_ff, dtype=x.dtype, device=x.device)
     args = (x, w_gate, w_up, hidden, m, d_ff, d_model, *x.stride(), *w_gate.stride(), *w_up.stride())

@@ -166,13 +166,31 @@ class Overhead:
             ends = (0, one.counts[-1])
             draw_series(axes, "predicted", ends, [1e6 * one.fit.law(n) for n in ends])
             draw_series(axes, self.rung, one.counts, [1e6 * s for s in one.seconds])
-            label = f"{one.work}, {one.way}"
-            end = (one.counts[-1], 1e6 * one.seconds[-1])
-            axes.annotate(label, end, (6, 0), textcoords="offset points", va="center", fontsize=9.5)
-            words.append(f"{label} adds {si(one.per_launch, 's')} a launch")
+            words.append(f"{one.work}, {one.way} adds {si(one.per_launch, 's')} a launch")
         axes.set(xlim=(0, None), ylim=(0, None))
+        self._name_lines(figure, axes)
         figure.set_label(f"Time of a step against its launches, {self.where}: {'; '.join(words)}.")
         return figure
+
+    def _name_lines(self, figure: Any, axes: Any) -> None:
+        """Names in the right margin, beside the largest steps and apart from each other."""
+        from book.labels import spread
+        from book.shown import colour
+
+        figure.draw_without_rendering()
+        rising = sorted(self.lines, key=lambda one: one.seconds[-1])
+        ends = [axes.transData.transform((0, 1e6 * one.seconds[-1]))[1] for one in rising]
+        points = 72 / figure.dpi
+        for one, end, place in zip(rising, ends, spread(ends, 15), strict=True):
+            axes.annotate(
+                f"{one.work}, {one.way}",
+                (one.counts[-1], 1e6 * one.seconds[-1]),
+                (10, (place - end) * points),
+                textcoords="offset points",
+                va="center",
+                fontsize=9.5,
+                color=colour("text"),
+            )
 
 
 # -------------------------------------------------------------------------------- measuring
@@ -273,7 +291,7 @@ def cpu(*, clock: Clock | None = None, budget: float = 0.03) -> Overhead:
     by = max(rates, key=rates.get)
     rate = rates[by]
     one = torch.zeros(1)
-    works = {"add to one number": [lambda: one.add_(1)], "linear 64": _layers(pool, 64, torch.mm)}
+    works = {"add to one number": [lambda: one.add_(1)], "linear 256": _layers(pool, 256, torch.mm)}
     lines = tuple(
         line(name, "eager", lambda n, w=work: launch.repeated(w, n), COUNTS, clock, budget)
         for name, work in works.items()
