@@ -19,6 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "book" / "site")]
 
 import browser  # noqa: E402
 
+from book import formulas  # noqa: E402
+from book.explorer import explore  # noqa: E402
 from tests.site.explorer_page import linear, write  # noqa: E402
 
 STEPS = 80
@@ -50,9 +52,14 @@ def repaint(page: Page, id: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the times for both pictures."""
+    """Print the times for every kind of picture."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page_file = write(Path(folder) / "page.html", linear(), linear(view="formula", id="curve"))
+        page_file = write(
+            Path(folder) / "page.html",
+            linear(),
+            linear(view="formula", id="curve"),
+            *(explore(f, id=f.name) for f in (formulas.decode_step, formulas.step_law)),
+        )
         path = browser.find(playwright.chromium.executable_path)
         if path is None:
             sys.exit(browser.MISSING)
@@ -67,6 +74,9 @@ def main() -> None:
             ("explore-linear-n", "roofline, N (leaves the evidence)"),
             ("curve-m", "formula, M (the point moves)"),
             ("curve-k", "formula, K (the curve moves)"),
+            ("decode_step-context", "bars, S (the bars move)"),
+            ("decode_step-batch", "bars, B (and the shares)"),
+            ("step_law-length", "timeline, L (all of it moves)"),
         ):
             median, most = repaint(page, id)
             print(f"{name:<34}{median:>8.1f}{most:>10.1f}")

@@ -244,7 +244,8 @@ def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[
     for p in formula.parameters:
         if item.get("dtype") and p.symbol in ("itemsize", "kv_itemsize"):  # said of both, if not said apart
             sizes.setdefault(p.symbol, catalog.itemsize(item["dtype"]))
-    complete = all(p.symbol in sizes for p in formula.parameters if not p.source or p.symbol == "itemsize")
+    needed = [p.symbol for p in formula.parameters if p.source in ("", "model") or p.symbol == "itemsize"]
+    complete = all(name in sizes for name in needed)
     intensity, rate, seconds = (point.get(k) for k in ("intensity", "flops_per_s", "seconds"))
     if intensity is None and complete and formula.on_roofline:
         intensity = formula.evaluate("intensity", **sizes)

@@ -68,7 +68,7 @@ def summary(explorer: Explorer) -> str:
 def _setting(value: float, unit: str) -> str:
     if unit == "s":
         return display.si(value, unit)
-    return display.number(int(value) if value == int(value) else value)
+    return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
 
 
 def _quantity(value: float, unit: str) -> str:

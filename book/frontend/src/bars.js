@@ -1,6 +1,6 @@
 // Parts of a whole as one bar that the sliders stretch, what runs beside it as bars of their own,
 // and below, the parts' shares along one slider, with the place where two parts are equal.
-import { areaY, gridX, line, plot, ruleX, ruleY } from "@observablehq/plot";
+import { gridX, plot, ruleY } from "@observablehq/plot";
 import { h, image, s, say } from "./dom.js";
 import { fill, quantity, sentence, setting, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
@@ -20,7 +20,7 @@ export function roundEnd(most) {
 const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
 
 /** The bars: an SVG whose rectangles and labels follow the sliders; its axis is redrawn when it must change. */
-function barsOf({ payload, width, described, summary }) {
+function barsOf({ payload, width, described }) {
   const { formula, words } = payload;
   const { parts, beside } = formula;
   const unit = described[parts[0]].unit;
@@ -39,7 +39,7 @@ function barsOf({ payload, width, described, summary }) {
     end = next;
     svg = image(plot({
       width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
-      className: "rl-plot", ariaLabel: fill(words.alt_bars, { summary: summary() }),
+      className: "rl-plot", 
       x: { domain: [0, end], ticks: narrow ? 4 : 7, tickFormat: tickIn(unit), tickSize: 4, label: null },
       y: { domain: [0, 1], axis: null },
       marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
@@ -50,7 +50,7 @@ function barsOf({ payload, width, described, summary }) {
   let group;
   return {
     el: box,
-    show(now) {
+    show(now, summary) {
       const values = parts.map((n) => now.at(n));
       const sum = values.reduce((a, b) => a + b, 0);
       axis(Math.max(sum, ...beside.map((n) => now.at(n))));
@@ -80,16 +80,16 @@ function barsOf({ payload, width, described, summary }) {
         group.append(s("rect", { x: X(0), y: top, width: Math.max(X(now.at(name)) - X(0), 0), height: tall.single, fill: "var(--rl-roof)", "data-part": name }));
         place(told(name), [{ x: X(0), y: top - 7 }], { required: true });
       });
-      svg.setAttribute("aria-label", fill(words.alt_bars, { summary: summary() }));
+      svg.setAttribute("aria-label", fill(words.alt_bars, { summary }));
     },
   };
 }
 
 /** Where the first two parts are equal along `against`: the formula's own answer, or a search for it. */
-function equalAt({ compiled, payload, now, against, xs }) {
-  const { balance, parts } = payload.formula;
-  if (balance.parameter === against.symbol) return compiled.outputs[balance.output](now.values);
-  const gap = (v) => { const at = { ...now.values, [against.symbol]: v }; return compiled.outputs[parts[0]](at) - compiled.outputs[parts[1]](at); };
+function equalAt(compiled, formula, values, against, xs) {
+  const { balance, parts } = formula;
+  if (balance.parameter === against.symbol) return compiled.outputs[balance.output](values);
+  const gap = (v) => { const at = { ...values, [against.symbol]: v }; return compiled.outputs[parts[0]](at) - compiled.outputs[parts[1]](at); };
   const found = xs.findIndex((v, i) => i && gap(xs[i - 1]) * gap(v) <= 0);
   if (found < 1) return NaN;
   let [low, high] = [xs[found - 1], xs[found]];
@@ -101,9 +101,8 @@ function equalAt({ compiled, payload, now, against, xs }) {
   return high;
 }
 
-/** The parts' shares of the whole along one slider. */
-function sharesOf(ctx) {
-  const { payload, compiled, now, state, movable, width, described } = ctx;
+/** The parts' shares of the whole along one slider. The axes stand still; all inside follows the sliders. */
+function sharesOf({ payload, compiled, state, movable, width, described }) {
   const { formula, words } = payload;
   const { parts } = formula;
   const against = movable.find((p) => p.symbol === state.against);
@@ -111,55 +110,69 @@ function sharesOf(ctx) {
   const log = against.scale === "log2";
   const [low, high] = [against.low, against.high];
   const xs = Array.from({ length: SAMPLES + 1 }, (_, i) => (log ? low * (high / low) ** (i / SAMPLES) : low + ((high - low) * i) / SAMPLES));
-  const shares = (v) => {
-    const values = parts.map((n) => compiled.outputs[n]({ ...now.values, [against.symbol]: v }));
-    return values.map((one) => one / values.reduce((a, b) => a + b, 0));
-  };
-  const first = xs.map((v) => ({ v, share: shares(v)[0] }));
-  const equal = equalAt({ ...ctx, against, xs });
-  const seen = equal >= low && equal <= high;
   const height = narrow ? 190 : 200;
   const frame = { x0: 46, x1: width - 14, y0: 26, y1: height - 42 };
   const unit = against.unit ? ` (${against.unit})` : "";
-  const told = Number.isFinite(equal) ? fill(words.equal_at, { at: `${against.letter} = ${setting(equal >= 100 ? Math.round(equal) : equal, against.unit === "s" ? "s" : "")}` }) : "";
   const svg = image(plot({
     width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
-    className: "rl-plot", ariaLabel: fill(words.alt_shares, { parts: parts.map((n) => described[n].label).join(", "), against: against.label, equal: told }),
+    className: "rl-plot",
     x: { type: log ? "log" : "linear", domain: [low, high], ticks: against.steps ?? (log ? decades([low, high], narrow ? 5 : 8) : 5), tickFormat: tickIn(against.unit), tickSize: 4, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36 },
     y: { domain: [0, 1], ticks: [0, 0.5, 1], tickFormat: tickIn("%"), tickSize: 4, label: `↑ ${words.shares}`, labelArrow: "none" },
-    marks: [
-      areaY(first, { x: "v", y1: 0, y2: "share", fill: COLOURS[0], fillOpacity: 0.28 }),
-      areaY(first, { x: "v", y1: "share", y2: 1, fill: COLOURS[1], fillOpacity: 0.28 }),
-      line(first, { x: "v", y: "share", stroke: "var(--rl-text)", strokeWidth: 1.6 }),
-      ruleY([0.5], { stroke: "var(--rl-dim)", strokeDasharray: "2,3" }),
-      ...(seen ? [ruleX([equal], { stroke: "var(--rl-dim)", strokeDasharray: "7,5", strokeWidth: 1.6 })] : []),
-    ],
+    marks: [ruleY([0.5], { stroke: "var(--rl-dim)", strokeDasharray: "2,3" })],
   }));
   const X = (v) => svg.scale("x").apply(v);
   const Y = (v) => svg.scale("y").apply(v);
+  const pixels = xs.map(X);
+  const area = (i) => s("path", { fill: COLOURS[i], "fill-opacity": 0.28, "data-part": parts[i] });
+  const areas = parts.map((_, i) => area(i));
+  const edge = s("path", { class: "rl-edge" });
+  const equal = s("line", { class: "rl-equal", y1: frame.y0, y2: frame.y1 });
+  svg.prepend(s("g", { "aria-hidden": "true" }, ...areas));
   const rod = s("line", { class: "rl-rod", y1: frame.y0, y2: frame.y1 });
   const ball = s("circle", { class: "rl-point", r: 6.5 });
   const text = s("text", { class: "rl-label rl-here", y: frame.y0 - 8 });
-  svg.append(s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, ball, text));
+  svg.append(s("g", { "aria-hidden": "true" }, edge, equal), s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, ball, text));
+
+  function label(curve, found, told) {
+    svg.querySelector(".rl-labels")?.remove();
+    const place = labelLayer(svg, frame, { lines: [curve, found ? [[found, frame.y0], [found, frame.y1]] : []] });
+    const [left, right, foot] = [frame.x0 + 8, frame.x1 - 8, frame.y1 - 8];
+    if (found) place(told, [{ x: found + 7, y: frame.y0 + 18 }, { x: found - 7, y: foot, anchor: "end" }, { x: found + 7, y: foot }, { x: found - 7, y: frame.y0 + 18, anchor: "end" }], { required: true });
+    place(described[parts[0]].label, [{ x: left, y: foot }, { x: right, y: foot, anchor: "end" }, { x: left, y: foot - 40 }, { x: (left + right) / 2, y: foot, anchor: "middle" }], { kind: "rl-part-0" });
+    place(described[parts[1]].label, [{ x: right, y: frame.y0 + 18, anchor: "end" }, { x: left, y: frame.y0 + 18 }, { x: right, y: frame.y0 + 50, anchor: "end" }], { kind: "rl-part-1" });
+    svg.setAttribute("aria-label", fill(words.alt_shares, { parts: parts.map((n) => described[n].label).join(", "), against: against.label, equal: told }));
+  }
+
+  let ground = "";
   return {
     el: svg,
-    label() {
-      const curve = first.map(({ v, share }) => [X(v), Y(share)]);
-      const place = labelLayer(svg, frame, { lines: [curve, seen ? [[X(equal), frame.y0], [X(equal), frame.y1]] : []] });
-      const [left, right] = [frame.x0 + 8, frame.x1 - 8];
-      const foot = frame.y1 - 8;
-      if (seen) place(told, [{ x: X(equal) + 7, y: frame.y0 + 18 }, { x: X(equal) - 7, y: foot, anchor: "end" }, { x: X(equal) + 7, y: foot }, { x: X(equal) - 7, y: frame.y0 + 18, anchor: "end" }], { required: true });
-      place(described[parts[0]].label, [{ x: left, y: foot }, { x: right, y: foot, anchor: "end" }, { x: left, y: foot - 40 }, { x: (left + right) / 2, y: foot, anchor: "middle" }], { kind: "rl-part-0" });
-      place(described[parts[1]].label, [{ x: right, y: frame.y0 + 18, anchor: "end" }, { x: left, y: frame.y0 + 18 }, { x: right, y: frame.y0 + 50, anchor: "end" }], { kind: "rl-part-1" });
-    },
-    move(at, words) {
-      const v = at.values[against.symbol];
+    show({ values }, position) {
+      const share = (v) => {
+        const at = { ...values, [against.symbol]: v };
+        const [one, other] = parts.map((n) => compiled.outputs[n](at));
+        return one / (one + other);
+      };
+      const now = JSON.stringify({ ...values, [against.symbol]: 0 });
+      if (now !== ground) {
+        ground = now;
+        const curve = xs.map((v, i) => [pixels[i], Y(share(v))]);
+        const path = curve.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
+        set(edge, { d: `M${path}` });
+        set(areas[0], { d: `M${path}L${frame.x1} ${frame.y1}L${frame.x0} ${frame.y1}Z` });
+        set(areas[1], { d: `M${path}L${frame.x1} ${frame.y0}L${frame.x0} ${frame.y0}Z` });
+        const at = equalAt(compiled, formula, values, against, xs);
+        const found = at >= low && at <= high ? X(at) : 0;
+        set(equal, { x1: found, x2: found, visibility: found ? "visible" : "hidden" });
+        const told = Number.isFinite(at) ? fill(words.equal_at, { at: `${against.letter} = ${setting(at >= 100 ? Math.round(at) : at, against.unit === "s" ? "s" : "")}` }) : "";
+        label(curve, found, told);
+      }
+      const v = values[against.symbol];
       const px = X(v);
       set(rod, { x1: px, x2: px });
-      set(ball, { cx: px, cy: Y(shares(v)[0]) });
+      set(ball, { cx: px, cy: Y(share(v)) });
       const room = px < (frame.x0 + frame.x1) / 2;
       set(text, { x: room ? Math.max(px - 10, frame.x0 + 70) : px + 6, "text-anchor": room ? "start" : "end" });
-      say(text, words);
+      say(text, position);
     },
   };
 }
@@ -167,15 +180,15 @@ function sharesOf(ctx) {
 /** ctx as `pictures.js` has it. Returns {el, label(), move(now, text, ctx)}. */
 export function drawBars(ctx) {
   const bars = barsOf(ctx);
-  const shares = ctx.payload.formula.balance ? sharesOf(ctx) : null;
   const { words, formula } = ctx.payload;
+  const shares = formula.balance ? sharesOf(ctx) : null;
   const rule = formula.beside.length && formula.unit === "s" ? h("p", { class: "rl-saying" }, words.bars_rule) : null;
   return {
     el: h("div", { class: "rl-panels" }, bars.el, rule, shares?.el),
-    label() { shares?.label(); },
-    move(now, text) {
-      bars.show(now);
-      shares?.move(now, text);
+    label() {}, // labels follow the sliders too
+    move(now, text, { summary }) {
+      bars.show(now, summary());
+      shares?.show(now, text);
     },
   };
 }

@@ -32,8 +32,10 @@ function valueOf(one, point, name) {
   return name === "attainable" ? point.rate : point.value;
 }
 
-export function speaksOf(one, name) {
-  return one.points.some((p) => valueOf(one, p, name) > 0);
+/** Has the view something to draw of this series? Bars and the line of time show the formula alone. */
+export function drawnIn(view, one, name) {
+  if (view === "roofline") return one.points.some((p) => p.intensity > 0);
+  return view === "formula" && one.points.some((p) => valueOf(one, p, name) > 0);
 }
 
 /** Where the points lie on the formula's curve. */

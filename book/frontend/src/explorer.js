@@ -6,7 +6,7 @@ import { differences, relevant } from "./evidence.js";
 import { digits, exact, fill, percent, quantity, sentence, setting, si } from "./format.js";
 import { legend } from "./legend.js";
 import { decode, encode, sanitize } from "./link.js";
-import { compileAll, presetSizes, situation } from "./physics.js";
+import { compileAll, presetNames, presetSizes, situation } from "./physics.js";
 import { draw } from "./pictures.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
@@ -31,6 +31,14 @@ function render({ model, el, page = false }) {
   function slidersOf(preset) {
     const sizes = presetSizes(payload, preset);
     return sizes && Object.fromEntries(Object.entries(sizes).filter(([n]) => movable.some((p) => p.symbol === n)));
+  }
+
+  /** Sliders and model as a series has them: of the model's numbers it knows some, and they name it. */
+  function useShape(shape) {
+    const model = Object.entries(shape).filter(([n]) => decided.some((p) => p.symbol === n));
+    const fits = (name) => { const sizes = presetSizes(payload, name); return model.every(([n, v]) => sizes[n] === v); };
+    const preset = model.length ? presetNames(payload).find(fits) : undefined;
+    change({ ...shape, ...(preset && { preset }) });
   }
 
   /** All changes pass here: a format that the card lacks and a preset that no longer fits are mended. */
@@ -106,7 +114,7 @@ function render({ model, el, page = false }) {
       decided.length ? part.facts.el : null,
       h("div", { class: "rl-read" }, reads.value.el, ...more.map(([, r]) => r.el), ...Object.values(reads).slice(1).map((r) => r.el)),
       picture,
-      h("div", { class: "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
+      h("div", { class: movable.some((p) => p.unit === "tokens") ? "rl-sliders rl-roomy" : "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
       key,
       h("div", { class: "rl-foot" }, h("span", { class: "rl-hint" }, words.keyboard), h("span", { class: "rl-acts" }, reset, copy)),
       spoken)),
@@ -158,7 +166,7 @@ function render({ model, el, page = false }) {
     const wanted = JSON.stringify([state.view, state.accelerator, state.evidence.length, state.rungs, off]);
     if (wanted === legendKey) return;
     legendKey = wanted;
-    key.replaceChildren(legend({ words, formula, series, rungs: state.rungs, elsewhere: state.evidence.map((one) => one.rung), values: now.values, dtype: state.dtype, view: state.view, name: now.roof?.name ?? "", useShape: (shape) => change(shape) }));
+    key.replaceChildren(legend({ words, formula, series, rungs: state.rungs, elsewhere: state.evidence.map((one) => one.rung), values: now.values, dtype: state.dtype, view: state.view, name: now.roof?.name ?? "", useShape }));
   }
 
   let speaking;

@@ -1,7 +1,7 @@
 // The legend names each rung of evidence, its source and its shape, and says loudly when the
 // shape is not the sliders' own.
 import { h } from "./dom.js";
-import { differences, speaksOf } from "./evidence.js";
+import { differences, drawnIn } from "./evidence.js";
 import { exact, fill } from "./format.js";
 import { swatch } from "./marks.js";
 
@@ -55,17 +55,17 @@ export function legend({ words, formula, series, rungs, elsewhere, values, dtype
     return h("span", { class: "rl-loud" }, h("strong", {}, loud), ` ${words.use_shape} `, ...offers, ".");
   }
 
-  const items = new Map([[0, [entry("predicted", false, words.rung_predicted, words.predicted_note)]]]);
+  const items = new Map([[0, [entry("predicted", false, words.rung_predicted, words[`predicted_note_${view}`] ?? words.predicted_note)]]]);
   const add = (rung, item) => items.set(rungOrder(rung), [...(items.get(rungOrder(rung)) ?? []), item]);
   for (const group of bySource(series)) {
     const [{ rung, label, source, dtype: format }] = group;
     const others = group.filter((one) => differences(one.fixed, values).length);
     const own = group.filter((one) => !others.includes(one));
-    const silent = view === "formula" && !group.some((one) => speaksOf(one, formula.value));
+    const silent = !group.some((one) => drawnIn(view, one, formula.value));
     const shapes = [...new Set(own.map((one) => equation(shapeOf(one), letters)))].filter(Boolean).join("; ");
     const about = h("span", { title: source }, [label || words[`note_${rung}`], format, silent ? "" : shapes].filter(Boolean).join(" · "));
     const title = words[`rung_${rung}`];
-    if (silent) add(rung, entry(rung, true, title, about, h("span", { class: "rl-quiet" }, `: ${words.not_in_view}`)));
+    if (silent) add(rung, entry(rung, true, title, about, h("span", { class: "rl-quiet" }, `: ${view === "formula" && formula.value === "intensity" ? words.not_in_view : words.not_in_picture}`)));
     else add(rung, entry(rung, !own.length, title, about, others.length ? otherShapes(others) : null));
   }
   const seen = new Set(series.map((one) => one.rung));

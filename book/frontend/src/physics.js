@@ -27,6 +27,11 @@ export function roofOf(accelerator, dtype) {
   return peak ? { ...accelerator, peak } : null;
 }
 
+/** All presets by their full names. */
+export function presetNames({ presets }) {
+  return Object.entries(presets).flatMap(([group, labels]) => Object.keys(labels).map((label) => (label ? `${group} / ${label}` : group)));
+}
+
 /** {symbol: value} of a preset, "group / label" or "group"; undefined if there is none of that name. */
 export function presetSizes(payload, name) {
   const cut = name.indexOf(" / ");

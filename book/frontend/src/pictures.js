@@ -48,7 +48,8 @@ function ground({ now, state, series, width }) {
   const fades = series.map((one) => differences(one.fixed, now.values).length > 0);
   const still = [width, state.view, state.accelerator, state.dtype, state.shown, state.evidence.length, fades];
   if (state.view === "roofline") return [still, state.preset];
-  if (state.view === "timeline") return [still, now.values];
+  if (state.view === "timeline") return still;
+  if (state.view === "bars") return [still, state.against]; // they redraw what moves by themselves
   return [still, state.against, { ...now.values, [state.against]: 0 }];
 }
 

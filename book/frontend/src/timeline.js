@@ -30,69 +30,83 @@ function pace(words, paces, wait) {
   return words[paces.find(([most]) => most === null || wait < most)[1]];
 }
 
-/** ctx as `pictures.js` has it. Returns {el, label(), move()}: it is drawn anew at every step. */
-export function drawTimeline(ctx) {
-  const { payload, now, width, summary } = ctx;
-  const { words, formula } = payload;
+/** ctx as `pictures.js` has it. Returns {el, label(), move(now, text, ctx)}; the axis is redrawn when it must change. */
+export function drawTimeline({ payload, width }) {
+  const { words, formula, paces } = payload;
   const { timeline } = formula;
-  const [step, mixed, chunks] = [now.at(timeline.step), now.at(timeline.mixed), now.at(timeline.chunks)];
-  const batch = now.values[timeline.batch];
-  const arrives = BEFORE * step;
-  const served = arrives + chunks * mixed;
-  const end = roundEnd(Math.max(served + BEFORE * step, (served - arrives) * 1.15 + arrives));
   const narrow = width < 480;
-  const users = batch <= 3 ? Array.from({ length: batch }, (_, i) => i + 1) : [1, 2, batch];
-  const frame = { x0: narrow ? 86 : 104, x1: width - 26, y0: 30, y1: 30 + ROW * (users.length + 1) + GAP + 4 };
-  const height = frame.y1 + 34;
-  const svg = image(plot({
-    width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
-    className: "rl-plot", ariaLabel: fill(words.alt_timeline, { summary: summary() }),
-    x: { domain: [0, end], ticks: narrow ? 4 : 7, tickFormat: tickIn("s"), tickSize: 4, label: null },
-    y: { domain: [0, 1], axis: null },
-    marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
-  }));
-  const X = (t) => svg.scale("x").apply(Math.min(t, end));
-  const row = (i) => frame.y0 + ROW * (i + 0.5);
-  const layer = s("g", { "aria-hidden": "true" });
-  svg.append(layer);
-
-  const pixel = ((end / (frame.x1 - frame.x0)) * LEAST) / 2;
-  const every = (from, gap, until) => {
-    const stride = Math.max(1, Math.floor(pixel / gap)); // no more ticks than the screen can show
-    return Array.from({ length: Math.max(0, Math.floor((until - from) / (gap * stride) + 1e-9)) }, (_, i) => from + (i + 1) * gap * stride);
-  };
-  const quiet = [0, ...every(0, step, arrives * (1 + 1e-9))];
-  const carried = every(arrives, mixed, served * (1 + 1e-9));
-  const after = every(served, step, end);
-  layer.append(s("rect", { x: X(arrives), width: Math.max(1, X(served) - X(arrives)), y: frame.y0, height: ROW * users.length, class: "rl-stalled" }));
-  users.forEach((user, i) => {
-    layer.append(s("line", { x1: frame.x0, x2: frame.x1, y1: row(i), y2: row(i), class: "rl-lane" }));
-    layer.append(ticks([...quiet, ...carried, ...after], X, row(i), 9));
-    layer.append(s("text", { x: frame.x0 - 8, y: row(i) + 4, "text-anchor": "end", class: "rl-lane-name" }, fill(words.user, { number: exact(user) })));
-  });
-  const y = row(users.length) + GAP;
-  layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: "rl-lane-name rl-strong" }, words.newcomer));
-  layer.append(s("line", { x1: X(arrives), x2: frame.x1, y1: y, y2: y, class: "rl-lane" }));
-  layer.append(s("rect", { x: X(arrives), width: Math.max(1, X(served) - X(arrives)), y: y - 10, height: 20, class: "rl-prompt" }));
-  if ((X(served) - X(arrives)) / chunks > 4)
-    for (let i = 1; i < chunks; i++) layer.append(s("line", { x1: X(arrives + i * mixed), x2: X(arrives + i * mixed), y1: y - 10, y2: y + 10, class: "rl-cut" }));
-  layer.append(ticks([served, ...after], X, y, 9));
-
+  const box = h("div", {});
   const saying = h("p", { class: "rl-saying" });
-  const paces = payload.paces;
-  say(saying, fill(words[chunks > 1 ? "timeline_chunks" : "timeline_whole"], {
-    step: seconds(step), pace: pace(words, paces, step), mixed: seconds(mixed), pace_mixed: pace(words, paces, mixed),
-    times: digits(mixed / step), chunks: exact(chunks), tokens: exact(now.values.length), served: seconds(served - arrives),
-  }));
+  let [svg, layer, frame, shape] = [null, null, null, ""];
+
+  function axis(end, rows) {
+    if (shape === `${end} ${rows}`) return;
+    shape = `${end} ${rows}`;
+    frame = { x0: narrow ? 86 : 104, x1: width - 26, y0: 30, y1: 30 + ROW * (rows + 1) + GAP + 4 };
+    const height = frame.y1 + 34;
+    svg = image(plot({
+      width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
+      className: "rl-plot",
+      x: { domain: [0, end], ticks: narrow ? 4 : 7, tickFormat: tickIn("s"), tickSize: 4, label: null },
+      y: { domain: [0, 1], axis: null },
+      marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
+    }));
+    box.replaceChildren(svg);
+  }
+
+  function show(now) {
+    const [step, mixed, chunks] = [now.at(timeline.step), now.at(timeline.mixed), now.at(timeline.chunks)];
+    const batch = now.values[timeline.batch];
+    const arrives = BEFORE * step;
+    const served = arrives + chunks * mixed;
+    const end = roundEnd(Math.max(served + BEFORE * step, (served - arrives) * 1.15 + arrives));
+    const users = batch <= 3 ? Array.from({ length: batch }, (_, i) => i + 1) : [1, 2, batch];
+    axis(end, users.length);
+    svg.querySelector(".rl-labels")?.remove();
+    layer?.remove();
+    layer = s("g", { "aria-hidden": "true", class: "rl-time" });
+    svg.append(layer);
+    const X = (t) => svg.scale("x").apply(Math.min(t, end));
+    const row = (i) => frame.y0 + ROW * (i + 0.5);
+    const name = (y, text, kind = "") => layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: `rl-lane-name ${kind}` }, text));
+
+    const pixel = ((end / (frame.x1 - frame.x0)) * LEAST) / 2;
+    const every = (from, gap, until) => {
+      const stride = gap * Math.max(1, Math.floor(pixel / gap)); // no more ticks than the screen can show
+      return Array.from({ length: Math.max(0, Math.floor((until - from) / stride + 1e-9)) }, (_, i) => from + (i + 1) * stride);
+    };
+    const after = [served, ...every(served, step, end)];
+    const times = [0, ...every(0, step, arrives), ...every(arrives, mixed, served), ...after];
+    const prompt = { x: X(arrives), width: Math.max(1, X(served) - X(arrives)) };
+    layer.append(s("rect", { ...prompt, y: frame.y0, height: ROW * users.length, class: "rl-stalled" }));
+    users.forEach((user, i) => {
+      layer.append(s("line", { x1: frame.x0, x2: frame.x1, y1: row(i), y2: row(i), class: "rl-lane" }), ticks(times, X, row(i), 9));
+      name(row(i), fill(words.user, { number: exact(user) }));
+    });
+    const y = row(users.length) + GAP;
+    name(y, words.newcomer, "rl-strong");
+    layer.append(s("line", { x1: prompt.x, x2: frame.x1, y1: y, y2: y, class: "rl-lane" }), s("rect", { ...prompt, y: y - 10, height: 20, class: "rl-prompt" }));
+    if (prompt.width / chunks > 4)
+      for (let i = 1; i < chunks; i++) layer.append(s("line", { x1: X(arrives + i * mixed), x2: X(arrives + i * mixed), y1: y - 10, y2: y + 10, class: "rl-cut" }));
+    layer.append(ticks(after, X, y, 9));
+
+    const place = labelLayer(svg, { ...frame, y0: 0 });
+    const right = prompt.x + prompt.width;
+    place(fill(words[chunks > 1 ? "waits_each" : "waits_once"], { wait: seconds(mixed) }), [{ x: prompt.x + prompt.width / 2, y: frame.y0 - 9, anchor: "middle" }, { x: right, y: frame.y0 - 9, anchor: "end" }], { required: true, kind: "rl-loudly" });
+    place(seconds(step), [{ x: frame.x0 + 2, y: frame.y0 - 9 }], { kind: "rl-strong" });
+    place(fill(words.first_token, { time: seconds(served - arrives) }), [{ x: right + 8, y: y - 15 }, { x: right, y: y - 15, anchor: "end" }], { required: true, kind: "rl-strong" });
+    say(saying, fill(words[chunks > 1 ? "timeline_chunks" : "timeline_whole"], {
+      step: seconds(step), pace: pace(words, paces, step), mixed: seconds(mixed), pace_mixed: pace(words, paces, mixed),
+      times: digits(mixed / step), chunks: exact(chunks), tokens: exact(now.values.length), served: seconds(served - arrives),
+    }));
+  }
+
   return {
-    el: h("div", { class: "rl-panels" }, svg, saying),
-    label() {
-      const place = labelLayer(svg, { ...frame, y0: 0 });
-      const middle = (X(arrives) + X(served)) / 2;
-      place(fill(words[chunks > 1 ? "waits_each" : "waits_once"], { wait: seconds(mixed) }), [{ x: middle, y: frame.y0 - 9, anchor: "middle" }, { x: X(served), y: frame.y0 - 9, anchor: "end" }], { required: true, kind: "rl-loudly" });
-      place(seconds(step), [{ x: frame.x0 + 2, y: frame.y0 - 9 }], { kind: "rl-strong" });
-      place(fill(words.first_token, { time: seconds(served - arrives) }), [{ x: X(served) + 8, y: y - 15 }, { x: X(served), y: y - 15, anchor: "end" }], { required: true, kind: "rl-strong" });
+    el: h("div", { class: "rl-panels" }, box, saying),
+    label() {}, // labels follow the sliders too
+    move(now, text, { summary }) {
+      show(now);
+      svg.setAttribute("aria-label", fill(words.alt_timeline, { summary: summary() }));
     },
-    move() {},
   };
 }

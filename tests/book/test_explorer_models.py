@@ -1,0 +1,159 @@
+"""Explorers of whole models: what the dropdowns decide, and the views that a formula has."""
+
+import json
+
+import pytest
+from traitlets import TraitError
+
+from book import catalog, formulas
+from book.explorer import explore
+from book.explorer_still import position
+from book.explorer_words import WORDS
+
+CARDS = ["h100_sxm", "h200_sxm"]
+
+
+def step(**more):
+    return explore(formulas.decode_step, CARDS, **more)
+
+
+# ------------------------------------------------------------------------------ who decides what
+
+
+def test_a_model_decides_its_shape_and_no_slider_does():
+    explorer = step(model="llama3-70b", batch=32)
+    assert explorer.preset == "Llama-3-70B" and not explorer.has_trait("heads")
+    assert position(explorer)["heads"] == 64
+    explorer.preset = "Llama-3-8B"
+    assert position(explorer)["heads"] == 32 and explorer.batch == 32
+
+
+def test_it_starts_with_a_model_and_can_not_be_without():
+    assert step().preset == "Llama-3-8B"
+    with pytest.raises(TraitError, match="preset = '': choose one of 'Llama-2-7B'"):
+        step().preset = ""
+    with pytest.raises(ValueError, match="parameters: decode_step has the sliders batch, context"):
+        step(parameters=7e9)
+
+
+def test_where_sliders_have_the_shape_a_model_is_left_when_one_moves():
+    explorer = explore(formulas.kv_bytes_per_token, CARDS, model="llama3-70b")
+    assert (explorer.preset, explorer.layers) == ("Llama-3-70B", 80)
+    explorer.kv_heads = 64
+    assert explorer.preset == ""
+
+
+def test_a_model_can_be_counted_in_two_ways():
+    counted = [
+        explore(formulas.decode_floor, CARDS, model="llama3-8b", layer=layer)
+        for layer in (None, "without the input table")
+    ]
+    assert [position(e)["parameters"] for e in counted] == [8_030_261_248, 7_504_924_672]
+
+
+def test_the_card_decides_the_memory_as_its_driver_reports_it():
+    explorer = explore(formulas.kv_capacity, [*CARDS, "l4"])
+    seen = {a["id"]: a["capacity"] for a in explorer.payload["accelerators"]}
+    assert seen["h200_sxm"] == catalog.accelerator("h200_sxm").driver_bytes > 141e9
+    assert seen["l4"] == catalog.accelerator("l4").capacity  # nobody has reported it
+    assert position(explorer)["capacity"] == seen["h100_sxm"]
+
+
+def test_a_slider_with_few_steps_takes_no_other():
+    explorer = step(weight_itemsize=0.5)
+    with pytest.raises(TraitError, match="weight_itemsize = 1.5: bytes per weight must be one of 0.5, 1, 2"):
+        explorer.weight_itemsize = 1.5
+
+
+# ---------------------------------------------------------------------------------------- views
+
+
+@pytest.mark.parametrize(
+    ("formula", "views"),
+    [
+        (formulas.utilisation, ["roofline", "formula"]),
+        (formulas.kv_bytes_per_token, ["formula"]),
+        (formulas.kv_capacity, ["bars", "formula"]),
+        (formulas.decode_step, ["bars", "roofline", "formula"]),
+        (formulas.step_law, ["timeline", "formula"]),
+    ],
+    ids=lambda x: getattr(x, "name", ""),
+)
+def test_a_formula_has_the_views_that_it_can_fill(formula, views):
+    explorer = explore(formula, CARDS)
+    assert explorer.payload["views"] == views and explorer.view == views[0]
+    pictures = [explore(formula, CARDS, view=view).picture() for view in views]
+    assert len(set(pictures)) == len(views) and max(map(len, pictures)) < 15_000
+
+
+@pytest.mark.parametrize("formula", formulas.PART2, ids=lambda f: f.name)
+def test_every_explorer_fits_a_page_and_comes_out_the_same(formula):
+    first, second = (explore(formula, CARDS).static_html() for _ in range(2))
+    assert first == second and len(first.encode()) < 40_000
+    payload = explore(formula, CARDS).payload
+    assert json.loads(json.dumps(payload, allow_nan=False)) == payload
+
+
+def test_a_view_that_a_formula_lacks_is_refused():
+    with pytest.raises(TraitError, match="view = 'roofline': choose one of 'timeline', 'formula'"):
+        explore(formulas.step_law, CARDS, view="roofline")
+
+
+def test_bars_start_along_the_slider_that_makes_their_parts_equal():
+    assert step().against == "context" and explore(formulas.prefill, CARDS).against == "length"
+
+
+def test_the_summary_names_every_part():
+    assert step(batch=32, context=4096).summary() == (
+        "H100 SXM, bf16, Llama-3-8B, at B = 32, S = 4,096, w = 2, s = 2: time per step 9.92 ms, "
+        "weights 4.79 ms, KV cache 5.13 ms, arithmetic 589 µs, all users 3,225 token/s, "
+        "ceiling of any batch 6,240 token/s, intensity 17.5 FLOP/byte, bound by memory."
+    )
+    assert "utilisation 10.8 %" in explore(formulas.utilisation, CARDS).summary()
+
+
+def test_every_word_that_a_payload_asks_for_is_there():
+    for formula in formulas.ALL:
+        payload = explore(formula, CARDS).payload
+        wanted = {f"view_{v}" for v in payload["views"]} | {f"preset_{payload['formula']['preset_kind']}"}
+        wanted |= {word for _, word in payload.get("paces", ())}
+        assert wanted <= set(WORDS)
+
+
+# ------------------------------------------------------------------------------------- evidence
+
+
+def test_published_attention_lies_on_the_roofline_at_its_own_sizes():
+    explorer = explore(formulas.decode_attention, CARDS, published="decode_attention")
+    one = next(s for s in explorer.evidence if s["fixed"].get("heads") == 32)
+    assert one["fixed"]["kv_itemsize"] == 2 and one["points"][0]["intensity"] == pytest.approx(4, rel=1e-3)
+
+
+def test_times_are_values_of_a_formula_in_seconds():
+    f = formulas.step_law
+    series = catalog.series("decode_step", accelerator="h100_sxm")
+    fixed = {**f.preset_values("Llama-3-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
+    points = [{"gpus": p["gpus"], "seconds": p["seconds"]} for p in series.points]
+    given = {
+        "rung": "published",
+        "label": "rows",
+        "accelerator": "h100_sxm",
+        "fixed": fixed,
+        "points": points,
+    }
+    explorer = explore(f, CARDS, model="llama3-70b", evidence=[given], view="formula", against="gpus")
+    assert [(p["at"]["gpus"], p["value"]) for p in explorer.evidence[0]["points"]] == [
+        (2, 0.01741),
+        (4, 0.01178),
+        (8, 0.00911),
+    ]
+
+
+def test_a_point_that_does_not_name_its_model_is_not_put_under_another_ones():
+    point = {
+        "rung": "timed",
+        "accelerator": "h100_sxm",
+        "points": [{"batch": 1, "context": 4096, "seconds": 0.01}],
+    }
+    (one,) = step(evidence=[{**point, "dtype": "bf16"}]).evidence
+    assert set(one["points"][0]) == {"at", "value"}
