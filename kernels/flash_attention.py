@@ -23,14 +23,14 @@ from kernels.tiles import power_of_two
 
 @triton.jit
 def attend(
-    q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl, rq, in_d,
-    first, last, L, scale, BLOCK_N: tl.constexpr, MASKED: tl.constexpr, WHOLE_D: tl.constexpr,
-    STAGES: tl.constexpr,
+    q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl,
+    rq, in_d, first, last, L, scale, BLOCK_N: tl.constexpr, MASKED: tl.constexpr,
+    WHOLE_D: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """Let the queries q [BLOCK_M, BLOCK_D], at positions rq, look at the keys from first to last.
+    """Let queries q [BLOCK_M, BLOCK_D], at positions rq, look at keys first to last.
 
-    acc [BLOCK_M, BLOCK_D], total and peak [BLOCK_M] are what they have gathered; so they come back.
-    k_ptr and v_ptr are those of key 0 of the head, with the offsets of a block of keys from there.
+    acc [BLOCK_M, BLOCK_D], total and peak [BLOCK_M]: what they have gathered; returned.
+    k_ptr, v_ptr: of the head's key 0, with the offsets of a block of keys from there.
     """
     for start in tl.range(first, last, BLOCK_N, num_stages=STAGES):
         rk = start + tl.arange(0, BLOCK_N)  # [BLOCK_N]
@@ -40,15 +40,17 @@ def attend(
         if MASKED:
             k = tl.load(k_ptrs, mask=in_d[:, None] & (rk < L)[None, :], other=0.0)
             v = tl.load(v_ptrs, mask=(rk < L)[:, None] & in_d[None, :], other=0.0)
+        elif WHOLE_D:
+            k, v = tl.load(k_ptrs), tl.load(v_ptrs)
         else:
-            k = tl.load(k_ptrs) if WHOLE_D else tl.load(k_ptrs, mask=in_d[:, None], other=0.0)
-            v = tl.load(v_ptrs) if WHOLE_D else tl.load(v_ptrs, mask=in_d[None, :], other=0.0)
+            k = tl.load(k_ptrs, mask=in_d[:, None], other=0.0)
+            v = tl.load(v_ptrs, mask=in_d[None, :], other=0.0)
         scores = tl.dot(q, k)  # [BLOCK_M, BLOCK_N]
         if MASKED:
             scores = tl.where(rq[:, None] >= rk[None, :], scores, float("-inf"))
         higher = tl.maximum(peak, tl.max(scores, 1) * scale)  # [BLOCK_M]
         weights = tl.exp2(scores * scale - higher[:, None])  # [BLOCK_M, BLOCK_N]
-        shrink = tl.exp2(peak - higher)  # [BLOCK_M]: for what was summed below a lower peak
+        shrink = tl.exp2(peak - higher)  # [BLOCK_M]: of what the old peak weighed
         total = total * shrink + tl.sum(weights, 1)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         peak = higher
@@ -62,8 +64,8 @@ def flash_attention_kernel(
     GROUP: tl.constexpr, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    # Heads lie side by side, so that those of one group find the same keys in L2. The last queries
-    # see the most keys: their programs start first, and none of them is left over at the end.
+    # Heads lie side by side, so that those of a group find the same keys in L2. The last
+    # queries see the most keys: they start first, and none is left alone at the end.
     program = tl.program_id(0)
     head = (program % H).to(tl.int64)
     batch = (program // H % B).to(tl.int64)
@@ -74,26 +76,29 @@ def flash_attention_kernel(
     rows = rq.to(tl.int64)
     in_d = rd < D
     in_o = (rq < L)[:, None] & in_d[None, :]
-    q_ptrs = q_ptr + batch * stride_qb + head * stride_qh + rows[:, None] * stride_ql + rd[None, :]
+    q_ptr += batch * stride_qb + head * stride_qh
+    q_ptrs = q_ptr + rows[:, None] * stride_ql + rd[None, :]
     q = tl.load(q_ptrs, mask=in_o, other=0.0)  # [BLOCK_M, BLOCK_D]
     k_ptr += batch * stride_kb + head // GROUP * stride_kh
     v_ptr += batch * stride_vb + head // GROUP * stride_vh
-    k_offsets = rd[:, None] + rk[None, :] * stride_kl  # [BLOCK_D, BLOCK_N]: k transposed
+    k_offsets = rd[:, None] + rk[None, :] * stride_kl  # [BLOCK_D, BLOCK_N], transposed
     v_offsets = rk[:, None] * stride_vl + rd[None, :]  # [BLOCK_N, BLOCK_D]
 
     acc = tl.zeros((BLOCK_M, BLOCK_D), dtype=tl.float32)
     total = tl.zeros((BLOCK_M,), dtype=tl.float32)
     peak = tl.full((BLOCK_M,), float("-inf"), dtype=tl.float32)
-    diagonal = first // BLOCK_N * BLOCK_N  # every query here sees all keys before this one
+    diagonal = first // BLOCK_N * BLOCK_N  # all these queries see all keys before it
     acc, total, peak = attend(
-        q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl, rq, in_d,
-        0, diagonal, L, scale, BLOCK_N, False, D == BLOCK_D, STAGES,
+        q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl,
+        rq, in_d, 0, diagonal, L, scale, BLOCK_N, False, D == BLOCK_D, STAGES,
     )  # fmt: skip
     acc, total, peak = attend(
-        q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl, rq, in_d,
-        diagonal, min(first + BLOCK_M, L), L, scale, BLOCK_N, True, D == BLOCK_D, 1,
+        q, acc, total, peak, k_ptr, v_ptr, k_offsets, v_offsets, stride_kl, stride_vl,
+        rq, in_d, diagonal, min(first + BLOCK_M, L), L, scale,
+        BLOCK_N, True, D == BLOCK_D, 1,
     )  # fmt: skip
-    o_ptrs = o_ptr + ((batch * L + rows) * H + head)[:, None] * D + rd[None, :]  # [BLOCK_M, BLOCK_D]
+    o_rows = (batch * L + rows) * H + head  # [BLOCK_M] of B * L * H
+    o_ptrs = o_ptr + o_rows[:, None] * D + rd[None, :]  # [BLOCK_M, BLOCK_D]
     tl.store(o_ptrs, (acc / total[:, None]).to(o_ptr.dtype.element_ty), mask=in_o)
 
 

@@ -22,20 +22,23 @@ from kernels.targets import Target
 def gate_up_kernel(
     x_ptr, w_gate_ptr, w_up_ptr, hidden_ptr, M, N, K, stride_xm, stride_xk,
     stride_gk, stride_gn, stride_uk, stride_un,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
-    rm, rn = tile_position(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)  # [BLOCK_M], [BLOCK_N]
+    # rm [BLOCK_M] rows and rn [BLOCK_N] columns of hidden
+    rm, rn = tile_position(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     rk = tl.arange(0, BLOCK_K).to(tl.int64)  # [BLOCK_K]
-    x_ptrs = x_ptr + rm[:, None] * stride_xm + rk[None, :] * stride_xk  # [BLOCK_M, BLOCK_K]
-    gate_ptrs = w_gate_ptr + rk[:, None] * stride_gk + rn[None, :] * stride_gn  # [BLOCK_K, BLOCK_N]
-    up_ptrs = w_up_ptr + rk[:, None] * stride_uk + rn[None, :] * stride_un  # [BLOCK_K, BLOCK_N]
+    # [BLOCK_M, BLOCK_K] of x, then [BLOCK_K, BLOCK_N] of both weights
+    x_ptrs = x_ptr + rm[:, None] * stride_xm + rk[None, :] * stride_xk
+    gate_ptrs = w_gate_ptr + rk[:, None] * stride_gk + rn[None, :] * stride_gn
+    up_ptrs = w_up_ptr + rk[:, None] * stride_uk + rn[None, :] * stride_un
     block_k = tl.cast(BLOCK_K, tl.int64)
     in_m, in_n = rm[:, None] < M, rn[None, :] < N
     gate = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     up = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for _ in range((K + BLOCK_K - 1) // BLOCK_K):
-        x = tl.load(x_ptrs) if WHOLE_X else tl.load(x_ptrs, mask=in_m & (rk < K)[None, :], other=0.0)
+        in_x = in_m & (rk < K)[None, :]  # not computed where nothing reaches over an edge
+        x = tl.load(x_ptrs) if WHOLE_X else tl.load(x_ptrs, mask=in_x, other=0.0)
         if WHOLE_W:
             w_gate, w_up = tl.load(gate_ptrs), tl.load(up_ptrs)
         else:
@@ -55,14 +58,16 @@ def gate_up_kernel(
 
 @triton.jit
 def down_kernel(
-    hidden_ptr, w_down_ptr, y_ptr, down_partials_ptr, M, N, K, stride_xm, stride_xk, stride_wk,
-    stride_wn, SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
+    hidden_ptr, w_down_ptr, y_ptr, down_partials_ptr, M, N, K, stride_xm, stride_xk,
+    stride_wk, stride_wn, SPLITS: tl.constexpr, BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
-    """kernels.linear under the names that its tensors have here, so that bytes are counted by them."""
+    """kernels.linear, by the names of its tensors here: their bytes go by them."""
     linear.linear_kernel(
         hidden_ptr, w_down_ptr, y_ptr, down_partials_ptr, M, N, K, stride_xm, stride_xk,
-        stride_wk, stride_wn, SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
+        stride_wk, stride_wn, SPLITS, BLOCK_M, BLOCK_N, BLOCK_K,
+        GROUP_M, WHOLE_X, WHOLE_W,
     )  # fmt: skip
 
 

@@ -23,8 +23,8 @@ from kernels.targets import Target
 def scores_kernel(
     q_ptr, k_ptr, scores_ptr, L, H, GROUP, scale,
     stride_qb, stride_ql, stride_qh, stride_kb, stride_kl, stride_kh, D: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     tiles_in_square = ((L + BLOCK_M - 1) // BLOCK_M) * ((L + BLOCK_N - 1) // BLOCK_N)
     program = tl.program_id(0)
@@ -37,8 +37,8 @@ def scores_kernel(
         rm, rn, 0, (D + BLOCK_K - 1) // BLOCK_K, L, L, D, stride_ql, 1, 1, stride_kl,
         BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
     )  # fmt: skip
-    scores = tl.where(rm[:, None] >= rn[None, :], acc * scale, float("-inf"))  # [BLOCK_M, BLOCK_N]
-    scores_ptrs = scores_ptr + (plane * L + rm)[:, None] * L + rn[None, :]
+    scores = tl.where(rm[:, None] >= rn[None, :], acc * scale, float("-inf"))
+    scores_ptrs = scores_ptr + (plane * L + rm)[:, None] * L + rn[None, :]  # as scores
     in_square = (rm[:, None] < L) & (rn[None, :] < L)
     tl.store(scores_ptrs, scores.to(scores_ptr.dtype.element_ty), mask=in_square)
 
@@ -47,24 +47,26 @@ def scores_kernel(
 def softmax_kernel(
     scores_ptr, probabilities_ptr, rows, L, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)  # [ROWS] of B * H * L
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)  # [ROWS]
     column = tl.arange(0, BLOCK)  # [BLOCK]: a whole row of scores
     offsets = row[:, None] * L + column[None, :]  # [ROWS, BLOCK]
     inside = (row < rows)[:, None] & (column < L)[None, :]
-    scores = tl.load(scores_ptr + offsets, mask=inside, other=float("-inf")).to(tl.float32)
-    # A row past the end has no score: its peak of minus infinity would be subtracted from itself.
+    scores = tl.load(scores_ptr + offsets, mask=inside, other=float("-inf"))
+    scores = scores.to(tl.float32)  # [ROWS, BLOCK]
+    # A row past the end has no score: minus infinity would be subtracted from itself.
     peak = tl.where(row < rows, tl.max(scores, 1), 0.0)
     weights = tl.exp(scores - peak[:, None])
-    probabilities = weights / tl.maximum(tl.sum(weights, 1), 1.0)[:, None]  # the peak adds one
-    probabilities_ptrs = probabilities_ptr + offsets
-    tl.store(probabilities_ptrs, probabilities.to(probabilities_ptr.dtype.element_ty), mask=inside)
+    total = tl.maximum(tl.sum(weights, 1), 1.0)  # [ROWS]: the peak alone adds one
+    probabilities = (weights / total[:, None]).to(probabilities_ptr.dtype.element_ty)
+    tl.store(probabilities_ptr + offsets, probabilities, mask=inside)
 
 
 @triton.jit
 def weighted_sum_kernel(
-    probabilities_ptr, v_ptr, o_ptr, L, H, GROUP, stride_vb, stride_vl, stride_vh, D: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
+    probabilities_ptr, v_ptr, o_ptr, L, H, GROUP, stride_vb, stride_vl, stride_vh,
+    D: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     tiles_in_head = ((L + BLOCK_M - 1) // BLOCK_M) * ((D + BLOCK_N - 1) // BLOCK_N)
     program = tl.program_id(0)
@@ -72,11 +74,13 @@ def weighted_sum_kernel(
     batch, head = plane // H, plane % H
     rm, rn = tile_position(program % tiles_in_head, L, D, BLOCK_M, BLOCK_N, GROUP_M)
     acc = tile_product(
-        probabilities_ptr + plane * L * L, v_ptr + batch * stride_vb + head // GROUP * stride_vh,
+        probabilities_ptr + plane * L * L,
+        v_ptr + batch * stride_vb + head // GROUP * stride_vh,
         rm, rn, 0, (L + BLOCK_K - 1) // BLOCK_K, L, D, L, L, 1, stride_vl, 1,
         BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
     )  # fmt: skip
-    o_ptrs = o_ptr + ((batch * L + rm) * H + head)[:, None] * D + rn[None, :]  # [BLOCK_M, BLOCK_N]
+    o_rows = (batch * L + rm) * H + head  # [BLOCK_M] of B * L * H
+    o_ptrs = o_ptr + o_rows[:, None] * D + rn[None, :]  # [BLOCK_M, BLOCK_N]
     in_o = (rm[:, None] < L) & (rn[None, :] < D)
     tl.store(o_ptrs, acc.to(o_ptr.dtype.element_ty), mask=in_o)
 
