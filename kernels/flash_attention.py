@@ -64,7 +64,7 @@ def flash_attention_kernel(
     GROUP: tl.constexpr, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    # Heads lie side by side, so that those of a group find the same keys in L2. The last
+    # Heads lie side by side, so those of a group find the same keys in L2. The last
     # queries see the most keys: they start first, and none is left alone at the end.
     program = tl.program_id(0)
     head = (program % H).to(tl.int64)

@@ -37,7 +37,7 @@ def gate_up_kernel(
     gate = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     up = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for _ in range((K + BLOCK_K - 1) // BLOCK_K):
-        in_x = in_m & (rk < K)[None, :]  # not computed where nothing reaches over an edge
+        in_x = in_m & (rk < K)[None, :]  # unused where no tile reaches over an edge
         x = tl.load(x_ptrs) if WHOLE_X else tl.load(x_ptrs, mask=in_x, other=0.0)
         if WHOLE_W:
             w_gate, w_up = tl.load(gate_ptrs), tl.load(up_ptrs)
