@@ -265,11 +265,13 @@ def explore(
         )
 
     raw = explorer_payload.published(published, [c.id for c in cards]) if published is not None else []
-    raw += list(_each(evidence)) if evidence is not None else []
+    given = list(_each(evidence)) if evidence is not None else []
+    raw += given
     series = explorer_payload.merged(
         [explorer_payload.series(formula, s) for s in raw], [c.id for c in cards]
     )
-    spoken = ["counted", "timed"] * (evidence is not None) + ["published"] * (published is not None)
+    ours = evidence is not None and not (given and all(s.get("rung") == "published" for s in given))
+    spoken = ["counted", "timed"] * ours + ["published"] * (published is not None)
 
     traits = {p.symbol: Position(p).tag(sync=True) for p in movable}
     made = type("Explorer", (Explorer,), {**traits, "formula": formula, "__module__": __name__})

@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets
 
+from book.explorer_still import position
 from book.explorer_words import WORDS
 
 
@@ -31,7 +32,8 @@ class Bench(ipywidgets.VBox):
         self.explorer = explorer
         self.experiment = experiment
         self.measure = measure or _confirm
-        if missing := [s for s in experiment.sizes if s not in explorer.values and s not in self._own()]:
+        at = {**position(explorer), **self._own()}
+        if missing := [s for s in experiment.sizes if s not in at]:
             raise ValueError(
                 f"{experiment.name}: size {missing[0]} is neither a slider ({', '.join(explorer.values)}) "
                 "nor in the experiment's counted sweep; give it a value in one of them."
@@ -42,7 +44,7 @@ class Bench(ipywidgets.VBox):
         super().__init__([explorer, self.button, self.said])
 
     def _own(self) -> dict[str, Any]:
-        """The experiment's own sizes, for those that no slider moves."""
+        """The experiment's own sizes, for those that neither a slider nor the model decides."""
         return {
             k: v
             for k, v in self.experiment.sweep.get("counted", {}).items()
@@ -51,7 +53,7 @@ class Bench(ipywidgets.VBox):
 
     def sizes(self) -> dict[str, Any]:
         """What will be run: the sliders' position, in the experiment's names."""
-        at = {**self._own(), **self.explorer.values}
+        at = {**self._own(), **position(self.explorer)}
         return {s: [at[s]] if s == self.experiment.axis else at[s] for s in self.experiment.sizes}
 
     def run(self, _: Any = None) -> None:

@@ -1,6 +1,7 @@
 """Explorers of whole models: what the dropdowns decide, and the views that a formula has."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from traitlets import TraitError
@@ -142,6 +143,7 @@ def test_times_are_values_of_a_formula_in_seconds():
         "points": points,
     }
     explorer = explore(f, CARDS, model="llama3-70b", evidence=[given], view="formula", against="gpus")
+    assert explorer.rungs == ["published"]  # nobody asked for a kernel of ours
     assert [(p["at"]["gpus"], p["value"]) for p in explorer.evidence[0]["points"]] == [
         (2, 0.01741),
         (4, 0.01178),
@@ -157,3 +159,11 @@ def test_a_point_that_does_not_name_its_model_is_not_put_under_another_ones():
     }
     (one,) = step(evidence=[{**point, "dtype": "bf16"}]).evidence
     assert set(one["points"][0]) == {"at", "value"}
+
+
+def test_the_button_measures_in_the_models_shape():
+    experiment = SimpleNamespace(
+        name="decode_step", sizes=("batch", "heads", "head_dim"), axis="batch", sweep={}
+    )
+    bench = step(model="llama3-70b", batch=8).run_here(experiment, measure=lambda *_, **__: None)
+    assert bench.sizes() == {"batch": [8], "heads": 64, "head_dim": 128}

@@ -38,7 +38,8 @@ def open_page(new_context, page_file):
     """Opens the page from disk; an error in it, or a request that leaves it, fails the test."""
 
     def make(fragment="", width=820):
-        page = new_context(page_file.parent.as_uri(), viewport={"width": width, "height": 900}).new_page()
+        look = {"viewport": {"width": width, "height": 900}, "reduced_motion": "reduce"}
+        page = new_context(page_file.parent.as_uri(), **look).new_page()
         page.goto(page_file.as_uri() + fragment)
         settle(page)
         return page
@@ -247,6 +248,11 @@ def test_rows_of_another_model_fade_until_that_model_is_chosen(page):
 
 
 # ----------------------------------------------------------------------------------- all of them
+
+
+def test_a_curve_is_not_flattened_by_what_the_sliders_could_do(page):
+    low, high = page.evaluate("document.querySelector('#rows svg[role=img]').scale('y').domain")
+    assert high / low < 1e3
 
 
 def test_python_and_the_page_say_the_same(page, explorers):

@@ -7,14 +7,24 @@ import { evidenceMarks } from "./marks.js";
 import { decades, frameOf, layout, operatingPoint } from "./roofline.js";
 
 const SAMPLES = 120;
+const WIDEST = 1e5; // of a value axis that can stand still: on a wider one every curve looks flat
 
 function walk(low, high, log) {
   return Array.from({ length: SAMPLES + 1 }, (_, i) => (log ? low * (high / low) ** (i / SAMPLES) : low + ((high - low) * i) / SAMPLES));
 }
 
+/** The whole decades round a curve. */
+function around(curve) {
+  const logs = curve.map(([, v]) => Math.log10(v)).filter(Number.isFinite);
+  if (!logs.length) return [1, 10];
+  const low = Math.floor(Math.min(...logs));
+  return [10 ** low, 10 ** Math.max(low + 1, Math.ceil(Math.max(...logs)))];
+}
+
 /**
  * ctx: {compiled, formula, words, against (parameter), values (complete), range, points, ridge, corner, name, width, alt}.
- * range: the value's smallest and largest over all slider positions, so that the axis stands still.
+ * range: the value's smallest and largest over all slider positions, so that the axis stands still;
+ * where that is too wide, the axis goes with the curve in whole decades.
  */
 export function drawCurve({ compiled, formula, words, against, values, range, points, ridge, corner, name, width, alt }) {
   const shape = layout(width);
@@ -25,7 +35,8 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
   const xs = [...walk(against.low, against.high, log), ...bend].filter((v) => v >= against.low && v <= against.high).sort((a, b) => a - b);
   const curve = xs.map((v) => [v, at(formula.value, v)]);
   const limit = compiled.outputs.limit ? xs.map((v) => [v, at("limit", v)]) : [];
-  const y = [Math.min(range[0], ...points.map((p) => p.y)) / 1.5, Math.max(range[1], ...points.map((p) => p.y), ridge ?? 0) * 2];
+  const [least, most] = range[1] / range[0] > WIDEST ? around(curve) : range;
+  const y = [Math.min(least, ...points.map((p) => p.y)) / 1.5, Math.max(most, ...points.map((p) => p.y), ridge ?? 0) * 2];
   const x = log ? [against.low / 1.15, against.high * 1.15] : [against.low, against.high];
   const xTicks = against.steps ?? (log ? decades(x, shape.narrow ? 5 : 8) : undefined);
   const yTicks = decades(y, 6);
