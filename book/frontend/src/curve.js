@@ -27,7 +27,7 @@ function around(curve) {
  * where that is too wide, the axis goes with the curve in whole decades.
  */
 export function drawCurve({ compiled, formula, words, against, values, range, points, ridge, corner, name, width, alt }) {
-  const shape = layout(width);
+  const shape = { ...layout(width), ...(["s", "byte"].includes(formula.unit) && { marginLeft: 58 }) }; // ticks with their unit
   const frame = frameOf(shape);
   const log = against.scale === "log2";
   const at = (output, v) => compiled.outputs[output]({ ...values, [against.symbol]: v });
