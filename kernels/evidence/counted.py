@@ -24,7 +24,8 @@ from typing import Any
 from book import catalog
 from kernels import devices
 from kernels.evidence.errors import PhysicsDisagrees
-from kernels.evidence.interpreter import Tally, Traffic, count
+from kernels.evidence.interpreter import count
+from kernels.evidence.tally import Tally, Traffic
 from kernels.experiment import Experiment
 
 __all__ = ["Counted", "Tally", "Traffic", "count", "run"]

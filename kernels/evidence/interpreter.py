@@ -13,15 +13,12 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from kernels import devices
-
-SECTOR = 32  # bytes: the least that L2 and DRAM exchange on NVIDIA and AMD cards
+from kernels.evidence.tally import Tally
 
 _FLOPS = {np.add, np.subtract, np.multiply}
 # what other units than the adders and multipliers do: exponentials and their like, and divisions
@@ -35,139 +32,6 @@ _POINTER_STEPS = (
     "create_reshape",
     "create_trans",
 )
-
-
-class OutOfBounds(IndexError):
-    """A kernel touched memory outside the tensor that its pointer came from."""
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Bytes of one tensor in one direction; `counted` says what the four mean."""
-
-    unique: int
-    block: int
-    issued: int
-    sector: int
-
-
-class _Tensor:
-    """One tensor argument: where it lies and which of its elements were read and written."""
-
-    def __init__(self, name: str, tensor: torch.Tensor) -> None:
-        self.name, self.shape = name, tuple(tensor.shape)
-        self.itemsize, self.base = tensor.element_size(), tensor.data_ptr()
-        strides = zip(self.shape, tensor.stride(), strict=True)
-        self.extent = 1 + sum((size - 1) * stride for size, stride in strides)
-        self.gaps = None  # for a strided view: which elements in between are not its own
-        if self.extent != tensor.numel():
-            self.gaps = torch.ones(self.extent, dtype=torch.bool)
-            self.gaps.as_strided(tensor.shape, tensor.stride()).fill_(False)
-            self.gaps = self.gaps.numpy()
-        self.touched: dict[str, np.ndarray] = {}
-        self.totals: dict[str, list[int]] = {}
-
-    def record(self, verb: str, addresses: np.ndarray, program: Any) -> None:
-        """Tally one load or store: the addresses of the lanes that its mask leaves on."""
-        lanes = addresses.size
-        offsets = addresses.astype(np.int64) - self.base
-        ordered = _increasing(offsets)
-        first, last = int(ordered[0]), int(ordered[-1])
-        elements = ordered // self.itemsize
-        outside = first < 0 or last + self.itemsize > self.extent * self.itemsize
-        if outside or (self.gaps is not None and self.gaps[elements].any()):
-            bad = (
-                elements[(elements < 0) | (elements >= self.extent)]
-                if outside
-                else elements[self.gaps[elements]]
-            )
-            raise OutOfBounds(
-                f"{self.name}: program {program} {verb} element {int(bad[0])}, which is none of the tensor's "
-                f"(shape {self.shape}, {self.extent} elements from first to last); mask that lane off."
-            )
-        if verb not in self.touched:
-            self.touched[verb] = np.zeros(self.extent, dtype=bool)
-            self.totals[verb] = [0, 0, 0]
-        self.touched[verb][elements] = True
-        sectors = ((self.base % SECTOR) + ordered) // SECTOR
-        block, issued, sector = self.totals[verb]
-        self.totals[verb] = [
-            block + ordered.size * self.itemsize,
-            issued + lanes * self.itemsize,
-            sector + (1 + np.count_nonzero(np.diff(sectors))) * SECTOR,
-        ]
-
-    def traffic(self, verb: str) -> Traffic:
-        unique = int(np.count_nonzero(self.touched[verb])) * self.itemsize
-        block, issued, sector = self.totals[verb]
-        return Traffic(unique, block, issued, int(sector))
-
-
-def _increasing(offsets: np.ndarray) -> np.ndarray:
-    """The distinct offsets in increasing order. Most blocks are in order already, or transposed."""
-    for flat in (offsets.ravel(), offsets.T.ravel()):
-        if flat.size == 1 or (flat[1:] > flat[:-1]).all():
-            return flat
-    return np.unique(offsets)
-
-
-class Tally:
-    """Running counts of every launch inside `count()`: bytes by tensor, FLOPs, programs."""
-
-    def __init__(self) -> None:
-        self.dot_flops = 0
-        self.alu_flops = 0
-        self.sfu_ops = 0
-        self.programs = 0
-        self._tensors: dict[tuple[int, int], _Tensor] = {}
-        self._bases: dict[int, _Tensor] = {}
-        self._program: Any = None
-
-    def reads(self) -> dict[str, Traffic]:
-        """Traffic of each tensor that was read, by the name of its pointer without `_ptr`."""
-        return self._traffic("reads")
-
-    def writes(self) -> dict[str, Traffic]:
-        """Traffic of each tensor that was written."""
-        return self._traffic("writes")
-
-    def _traffic(self, verb: str) -> dict[str, Traffic]:
-        return {t.name: t.traffic(verb) for t in self._tensors.values() if verb in t.totals}
-
-    def _learn(self, named: dict[str, Any]) -> None:
-        """Note a launch's tensors. A tensor keeps the name it had first; a new one gets a new name."""
-        names = {t.name for t in self._tensors.values()}
-        for argument, tensor in named.items():
-            if not isinstance(tensor, torch.Tensor):
-                continue
-            key = (tensor.data_ptr(), tensor.untyped_storage().nbytes())
-            if key not in self._tensors:
-                name = argument.removesuffix("_ptr")
-                while name in names:
-                    name += "'"
-                names.add(name)
-                self._tensors[key] = _Tensor(name, tensor)
-            self._bases[key[0]] = self._tensors[key]
-
-    def _memory(self, verb: str, pointers: Any, mask: Any) -> None:
-        addresses = np.asarray(pointers.data)
-        on = np.asarray(getattr(mask, "data", mask) if not isinstance(mask, np.ndarray) else mask).astype(
-            bool
-        )
-        if not on.all():
-            addresses, on = np.broadcast_arrays(addresses, on)
-            addresses = addresses[on]
-        if addresses.size:
-            self._owner(pointers, addresses).record(verb, addresses, self._program)
-
-    def _owner(self, pointers: Any, addresses: np.ndarray) -> _Tensor:
-        owner = getattr(pointers, "made_from", None) or self._bases.get(int(addresses.flat[0]))
-        if owner is None:
-            raise OutOfBounds(
-                f"a pointer of program {self._program}: it leads to address {int(addresses.flat[0]):#x}, and "
-                "no tensor argument it was made from is known; build pointers from the kernel's arguments."
-            )
-        return owner
 
 
 @contextlib.contextmanager
@@ -222,7 +86,7 @@ def _restore(target: Any, name: str, previous: Any) -> None:
 
 def _memory(tally: Tally, verb: str, original: Any, mask_at: int) -> Any:
     def hook(*args: Any, **options: Any) -> Any:
-        tally._memory(verb, args[0], args[mask_at])
+        tally.access(verb, args[0], args[mask_at])
         return original(*args, **options)
 
     return hook
@@ -289,7 +153,7 @@ def _fma(tally: Tally, original: Any) -> Any:
 def _program(tally: Tally, original: Any) -> Any:
     def hook(*index: int) -> Any:
         tally.programs += 1
-        tally._program = index
+        tally.program = index
         return original(*index)
 
     return hook
@@ -301,7 +165,7 @@ def _pointer(tally: Tally, original: Any) -> Any:
         for handle in (*args, *options.values()):
             owner = getattr(handle, "made_from", None)
             if owner is None and getattr(getattr(handle, "dtype", None), "is_ptr", bool)():
-                owner = tally._bases.get(int(handle.data.flat[0]))
+                owner = tally.tensor_at(int(handle.data.flat[0]))
             if owner is not None:
                 out.made_from = owner
                 break
@@ -313,7 +177,7 @@ def _pointer(tally: Tally, original: Any) -> Any:
 def _arguments(tally: Tally, original: Any) -> Any:
     def hook(self: Any, args: Any, options: Any) -> Any:
         host_args, host_options = original(self, args, options)
-        tally._learn({**dict(zip(self.arg_names, host_args, strict=False)), **host_options})
+        tally.learn({**dict(zip(self.arg_names, host_args, strict=False)), **host_options})
         return host_args, host_options
 
     return hook

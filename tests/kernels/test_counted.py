@@ -10,7 +10,7 @@ from kernels import linear
 from kernels.devices import tl, triton
 from kernels.evidence import counted
 from kernels.evidence.errors import PhysicsDisagrees
-from kernels.evidence.interpreter import OutOfBounds
+from kernels.evidence.tally import OutOfBounds
 
 SIZES = {"m": 3, "k": 64, "n": 96}
 
