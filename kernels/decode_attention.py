@@ -23,13 +23,15 @@ LOG2_E = 1.4426950408889634  # the kernels use powers of two: exp(x) = exp2(x * 
 
 @triton.jit
 def decode_attention_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, partials_ptr, lse_ptr, lengths_ptr, scale, context, kv_heads,
-    stride_qb, stride_qh, stride_kb, stride_kh, stride_ks, stride_vb, stride_vh, stride_vs,
+    q_ptr, k_ptr, v_ptr, o_ptr, partials_ptr, lse_ptr, lengths_ptr,
+    scale, context, kv_heads,
+    stride_qb, stride_qh,
+    stride_kb, stride_kh, stride_ks, stride_vb, stride_vh, stride_vs,
     DIM: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr, RAGGED: tl.constexpr,
-    SPLITS: tl.constexpr, SPLIT_CONTEXT: tl.constexpr, BLOCK_HEADS: tl.constexpr,
-    BLOCK_CONTEXT: tl.constexpr, BLOCK_DIM: tl.constexpr,
+    SPLITS: tl.constexpr, SPLIT_CONTEXT: tl.constexpr,
+    BLOCK_HEADS: tl.constexpr, BLOCK_CONTEXT: tl.constexpr, BLOCK_DIM: tl.constexpr,
 ):  # fmt: skip
-    # Programs that read the same piece of the cache are neighbours, then come the splits.
+    # Programs that read the same piece of the cache are neighbours; splits come next.
     HEAD_TILES: tl.constexpr = (GROUP + PACKED - 1) // PACKED
     program = tl.program_id(0)
     tile = program % HEAD_TILES
@@ -45,10 +47,11 @@ def decode_attention_kernel(
             return
     stop = tl.minimum(start + SPLIT_CONTEXT, length)
 
-    row = tile * PACKED + tl.arange(0, BLOCK_HEADS)  # [BLOCK_HEADS] of the group's heads
+    row = tile * PACKED + tl.arange(0, BLOCK_HEADS)  # [BLOCK_HEADS] of the group
     rd = tl.arange(0, BLOCK_DIM)  # [BLOCK_DIM]
     rs = tl.arange(0, BLOCK_CONTEXT)  # [BLOCK_CONTEXT] from `start` on
-    in_heads = (tl.arange(0, BLOCK_HEADS) < PACKED) & (row < GROUP)  # the others are padding
+    # [BLOCK_HEADS]: the others are padding
+    in_heads = (tl.arange(0, BLOCK_HEADS) < PACKED) & (row < GROUP)
     head = kv_head * GROUP + row  # [BLOCK_HEADS] of all query heads
     in_q = in_heads[:, None] & (rd < DIM)[None, :]  # [BLOCK_HEADS, BLOCK_DIM]
     q_ptrs = q_ptr + sequence * stride_qb + head[:, None] * stride_qh + rd[None, :]
@@ -59,17 +62,19 @@ def decode_attention_kernel(
     k_offsets = rs[None, :] * stride_ks + rd[:, None]  # [BLOCK_DIM, BLOCK_CONTEXT]
     v_offsets = rs[:, None] * stride_vs + rd[None, :]  # [BLOCK_CONTEXT, BLOCK_DIM]
 
-    top = tl.full((BLOCK_HEADS,), float("-inf"), tl.float32)  # running maximum of the scores
+    top = tl.full((BLOCK_HEADS,), float("-inf"), tl.float32)  # running maximum score
     total = tl.zeros((BLOCK_HEADS,), tl.float32)  # running sum of 2^(score - top)
     acc = tl.zeros((BLOCK_HEADS, BLOCK_DIM), tl.float32)  # the same sum, of v's rows
     for block in range(start, stop, BLOCK_CONTEXT):
         here = block + rs < stop  # [BLOCK_CONTEXT]
-        k = tl.load(k_ptr + k_offsets, mask=here[None, :] & (rd < DIM)[:, None], other=0.0)
-        v = tl.load(v_ptr + v_offsets, mask=here[:, None] & (rd < DIM)[None, :], other=0.0)
+        in_k = here[None, :] & (rd < DIM)[:, None]  # [BLOCK_DIM, BLOCK_CONTEXT]
+        k = tl.load(k_ptr + k_offsets, mask=in_k, other=0.0)
+        in_v = here[:, None] & (rd < DIM)[None, :]  # [BLOCK_CONTEXT, BLOCK_DIM]
+        v = tl.load(v_ptr + v_offsets, mask=in_v, other=0.0)
         scores = tl.dot(q, k.to(q.dtype)) * scale  # [BLOCK_HEADS, BLOCK_CONTEXT]
         scores = tl.where(here[None, :], scores, float("-inf"))
         higher = tl.maximum(top, tl.max(scores, 1))
-        fade = tl.exp2(top - higher)  # what the earlier sums are worth under the new maximum
+        fade = tl.exp2(top - higher)  # what earlier sums are worth under a new maximum
         p = tl.exp2(scores - higher[:, None])
         total = total * fade + tl.sum(p, 1)
         acc = acc * fade[:, None]
@@ -78,8 +83,9 @@ def decode_attention_kernel(
         k_ptr += BLOCK_CONTEXT * stride_ks
         v_ptr += BLOCK_CONTEXT * stride_vs
 
-    o = acc / tl.where(total > 0, total, 1.0)[:, None]  # an empty sequence looks at nothing: zeros
-    out_row = sequence * kv_heads * GROUP + head  # [BLOCK_HEADS] of the batch * heads rows
+    # An empty sequence looks at nothing: zeros.
+    o = acc / tl.where(total > 0, total, 1.0)[:, None]
+    out_row = sequence * kv_heads * GROUP + head  # [BLOCK_HEADS] of batch * heads rows
     if SPLITS == 1:
         o_ptrs = o_ptr + out_row[:, None] * DIM + rd[None, :]
         tl.store(o_ptrs, o.to(o_ptr.dtype.element_ty), mask=in_q)
@@ -92,23 +98,26 @@ def decode_attention_kernel(
 @triton.jit
 def merge_kernel(
     partials_ptr, lse_ptr, lengths_ptr, o_ptr, context, heads,
-    DIM: tl.constexpr, DIM_BLOCKS: tl.constexpr, RAGGED: tl.constexpr, SPLITS: tl.constexpr,
-    SPLIT_CONTEXT: tl.constexpr, BLOCK_SPLITS: tl.constexpr, BLOCK_DIM: tl.constexpr,
+    DIM: tl.constexpr, DIM_BLOCKS: tl.constexpr, RAGGED: tl.constexpr,
+    SPLITS: tl.constexpr, SPLIT_CONTEXT: tl.constexpr,
+    BLOCK_SPLITS: tl.constexpr, BLOCK_DIM: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64) // DIM_BLOCKS  # one query head of one sequence
-    rd = tl.program_id(0) % DIM_BLOCKS * BLOCK_DIM + tl.arange(0, BLOCK_DIM)  # [BLOCK_DIM]
-    rp = tl.arange(0, BLOCK_SPLITS)  # [BLOCK_SPLITS]
+    # rd [BLOCK_DIM] of DIM, rp [BLOCK_SPLITS] of the splits
+    rd = tl.program_id(0) % DIM_BLOCKS * BLOCK_DIM + tl.arange(0, BLOCK_DIM)
+    rp = tl.arange(0, BLOCK_SPLITS)
     length = context
     if RAGGED:
         length = tl.minimum(tl.load(lengths_ptr + row // heads).to(tl.int32), context)
     parts = (length + SPLIT_CONTEXT - 1) // SPLIT_CONTEXT  # programs that had tokens
     here = rp < parts
-    # Far below any score but finite: without a part at all, infinities would subtract to NaN.
+    # Far below any score but finite: with no part, infinities would subtract to NaN.
     lse = tl.load(lse_ptr + row * SPLITS + rp, mask=here, other=-1e38)
     partials_ptrs = partials_ptr + (row * SPLITS + rp)[:, None] * DIM + rd[None, :]
     in_part = here[:, None] & (rd < DIM)[None, :]  # [BLOCK_SPLITS, BLOCK_DIM]
     partials = tl.load(partials_ptrs, mask=in_part, other=0.0)
-    weights = tl.where(here, tl.exp2(lse - tl.max(lse, 0)), 0.0)  # [BLOCK_SPLITS], the largest is 1
+    # weights [BLOCK_SPLITS], the largest is 1
+    weights = tl.where(here, tl.exp2(lse - tl.max(lse, 0)), 0.0)
     total = tl.sum(weights, 0)
     o = tl.sum(weights[:, None] * partials, 0) / tl.where(total > 0, total, 1.0)
     tl.store(o_ptr + row * DIM + rd, o.to(o_ptr.dtype.element_ty), mask=rd < DIM)

@@ -26,25 +26,31 @@ from kernels.targets import Target
 
 @triton.jit
 def qkv_kernel(
-    x_ptr, w_qkv_ptr, qkv_ptr, qkv_partials_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
-    SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr, w_qkv_ptr, qkv_ptr, qkv_partials_ptr, M, N, K,
+    stride_xm, stride_xk, stride_wk, stride_wn,
+    SPLITS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     linear_kernel(
-        x_ptr, w_qkv_ptr, qkv_ptr, qkv_partials_ptr, M, N, K, stride_xm, stride_xk,
-        stride_wk, stride_wn, SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
+        x_ptr, w_qkv_ptr, qkv_ptr, qkv_partials_ptr, M, N, K,
+        stride_xm, stride_xk, stride_wk, stride_wn,
+        SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
     )  # fmt: skip
 
 
 @triton.jit
 def o_kernel(
-    o_ptr, w_o_ptr, h_ptr, o_partials_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
-    SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    o_ptr, w_o_ptr, h_ptr, o_partials_ptr, M, N, K,
+    stride_xm, stride_xk, stride_wk, stride_wn,
+    SPLITS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     linear_kernel(
-        o_ptr, w_o_ptr, h_ptr, o_partials_ptr, M, N, K, stride_xm, stride_xk,
-        stride_wk, stride_wn, SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
+        o_ptr, w_o_ptr, h_ptr, o_partials_ptr, M, N, K,
+        stride_xm, stride_xk, stride_wk, stride_wn,
+        SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
     )  # fmt: skip
 
 

@@ -20,12 +20,16 @@ SCALE, SHIFT = 0.984375, 0.015625  # exact in binary; |scale| < 1 keeps every el
 
 
 @triton.jit
-def fma_chain_kernel(x_ptr, y_ptr, scale, shift, n, LINKS: tl.constexpr, BLOCK: tl.constexpr):
+def fma_chain_kernel(
+    x_ptr, y_ptr, scale, shift, n, LINKS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK]
     inside = offsets < n
-    x = tl.load(x_ptr + offsets, mask=inside, other=0.0).to(tl.float32)  # [BLOCK], kept in registers
+    x = tl.load(x_ptr + offsets, mask=inside, other=0.0)
+    x = x.to(tl.float32)  # [BLOCK], kept in registers
     for _ in range(LINKS // 16):
-        for _ in tl.static_range(16):  # written out 16 times: no loop counter between the links
+        # Written out 16 times: no loop counter between the links.
+        for _ in tl.static_range(16):
             x = x * scale + shift
     for _ in tl.static_range(LINKS % 16):
         x = x * scale + shift

@@ -26,7 +26,8 @@ MAX_ROWS = 4  # more rows want more sums than there are registers: that is `kern
 @triton.jit
 def gemv_kernel(
     x_ptr, w_ptr, y_ptr, partials_ptr, M, N, K,
-    stride_xm, stride_xk, stride_wk, stride_wn, SPLITS: tl.constexpr,
+    stride_xm, stride_xk, stride_wk, stride_wn,
+    SPLITS: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
@@ -52,14 +53,15 @@ def gemv_kernel(
         rk += BLOCK_K
         x_ptrs += x_step
         w_ptrs += w_step
-    y = tl.sum(acc, axis=2)  # [BLOCK_M, BLOCK_N]: here alone threads wait for each other
+    y = tl.sum(acc, axis=2)  # [BLOCK_M, BLOCK_N]: only here threads wait for each other
     in_y = (rm[:, None] < M) & (rn[None, :] < N)
     if SPLITS == 1:
         y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
         tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=in_y)
     else:
-        row = split.to(tl.int64) * M + rm  # [BLOCK_M] of the SPLITS * M rows of partial sums
-        partials_ptrs = partials_ptr + row[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
+        row = split.to(tl.int64) * M + rm  # [BLOCK_M] of SPLITS * M rows of partials
+        # partials_ptrs [BLOCK_M, BLOCK_N]
+        partials_ptrs = partials_ptr + row[:, None] * N + rn[None, :]
         tl.store(partials_ptrs, y, mask=in_y)
 
 

@@ -20,8 +20,8 @@ from kernels.targets import Target
 @triton.jit
 def kv_append_kernel(
     k_ptr, v_ptr, k_cache_ptr, v_cache_ptr, positions_ptr, kv_heads, context,
-    stride_kb, stride_kh, stride_vb, stride_vh, stride_kcb, stride_kch, stride_kcs,
-    stride_vcb, stride_vch, stride_vcs,
+    stride_kb, stride_kh, stride_vb, stride_vh,
+    stride_kcb, stride_kch, stride_kcs, stride_vcb, stride_vch, stride_vcs,
     DIM: tl.constexpr, BLOCK_HEADS: tl.constexpr, BLOCK_DIM: tl.constexpr,
 ):  # fmt: skip
     head_blocks = (kv_heads + BLOCK_HEADS - 1) // BLOCK_HEADS
@@ -30,12 +30,13 @@ def kv_append_kernel(
     rh = (first + tl.arange(0, BLOCK_HEADS)).to(tl.int64)[:, None]  # [BLOCK_HEADS, 1]
     rd = tl.arange(0, BLOCK_DIM)[None, :]  # [1, BLOCK_DIM]
     inside = (rh < kv_heads) & (rd < DIM)  # [BLOCK_HEADS, BLOCK_DIM]
-    k_ptrs = k_ptr + sequence * stride_kb + rh * stride_kh + rd  # [BLOCK_HEADS, BLOCK_DIM]
-    v_ptrs = v_ptr + sequence * stride_vb + rh * stride_vh + rd  # [BLOCK_HEADS, BLOCK_DIM]
+    # k_ptrs and v_ptrs [BLOCK_HEADS, BLOCK_DIM] of the new token
+    k_ptrs = k_ptr + sequence * stride_kb + rh * stride_kh + rd
+    v_ptrs = v_ptr + sequence * stride_vb + rh * stride_vh + rd
     k = tl.load(k_ptrs, mask=inside)  # need not wait for the position
     v = tl.load(v_ptrs, mask=inside)
     position = tl.load(positions_ptr + sequence).to(tl.int64)
-    # A place outside the cache: the sequence is padding of the batch, and nothing is written.
+    # A place outside the cache: the sequence pads the batch, and nothing is written.
     if (position >= 0) & (position < context):
         k_cache_ptr += sequence * stride_kcb + position * stride_kcs
         v_cache_ptr += sequence * stride_vcb + position * stride_vcs

@@ -18,31 +18,39 @@ from kernels.tiles import Plan
 
 @triton.jit
 def linear_kernel(
-    x_ptr, w_ptr, y_ptr, partials_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
-    SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    x_ptr, w_ptr, y_ptr, partials_ptr, M, N, K,
+    stride_xm, stride_xk, stride_wk, stride_wn,
+    SPLITS: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     split = program % SPLITS
-    rm, rn = tile_position(program // SPLITS, M, N, BLOCK_M, BLOCK_N, GROUP_M)  # [BLOCK_M], [BLOCK_N]
+    # rm [BLOCK_M] rows and rn [BLOCK_N] columns of y
+    rm, rn = tile_position(program // SPLITS, M, N, BLOCK_M, BLOCK_N, GROUP_M)
     k_blocks = ((K + BLOCK_K - 1) // BLOCK_K + SPLITS - 1) // SPLITS
     acc = tile_product(
         x_ptr, w_ptr, rm, rn, split * k_blocks * BLOCK_K, k_blocks, M, N, K,
-        stride_xm, stride_xk, stride_wk, stride_wn, BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
+        stride_xm, stride_xk, stride_wk, stride_wn,
+        BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
     )  # fmt: skip
     in_y = (rm[:, None] < M) & (rn[None, :] < N)
     if SPLITS == 1:
         y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
         tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=in_y)
     else:
-        row = split.to(tl.int64) * M + rm  # [BLOCK_M] of the SPLITS * M rows of partial sums
-        partials_ptrs = partials_ptr + row[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
+        row = split.to(tl.int64) * M + rm  # [BLOCK_M] of SPLITS * M rows of partials
+        # partials_ptrs [BLOCK_M, BLOCK_N]
+        partials_ptrs = partials_ptr + row[:, None] * N + rn[None, :]
         tl.store(partials_ptrs, acc, mask=in_y)
 
 
 @triton.jit
-def add_partials_kernel(partials_ptr, y_ptr, size, SPLITS: tl.constexpr, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # [BLOCK] of size = M * N
+def add_partials_kernel(
+    partials_ptr, y_ptr, size, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    # offsets [BLOCK] of size = M * N
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     in_y = offsets < size
     partials_ptrs = partials_ptr + offsets  # [BLOCK], of split 0, then 1, ...
     total = tl.zeros((BLOCK,), dtype=tl.float32)

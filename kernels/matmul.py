@@ -20,7 +20,8 @@ def tile_position(
 ):  # fmt: skip
     """Rows [BLOCK_M] and columns [BLOCK_N] of tile number `tile`, as 64-bit indices.
 
-    Tiles are numbered down GROUP_M rows of tiles, then across: neighbours share columns of w.
+    Tiles are numbered down GROUP_M rows of tiles, then across: neighbours share
+    columns of w.
     """
     tiles_m = (M + BLOCK_M - 1) // BLOCK_M
     tiles_n = (N + BLOCK_N - 1) // BLOCK_N
@@ -34,25 +35,38 @@ def tile_position(
 
 @triton.jit
 def tile_product(
-    x_ptr, w_ptr, rm, rn, first, k_blocks, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
+    x_ptr, w_ptr, rm, rn, first, k_blocks, M, N, K,
+    stride_xm, stride_xk, stride_wk, stride_wn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
-    """x[rm, first:] @ w[first:, rn] over k_blocks pieces of BLOCK_K: fp32 [BLOCK_M, BLOCK_N]."""
+    """x[rm, first:] @ w[first:, rn] over k_blocks pieces of BLOCK_K.
+
+    The sum is fp32 [BLOCK_M, BLOCK_N].
+    """
     rk = first + tl.arange(0, BLOCK_K).to(tl.int64)  # [BLOCK_K]
-    x_ptrs = x_ptr + rm[:, None] * stride_xm + rk[None, :] * stride_xk  # [BLOCK_M, BLOCK_K]
-    w_ptrs = w_ptr + rk[:, None] * stride_wk + rn[None, :] * stride_wn  # [BLOCK_K, BLOCK_N]
+    # x_ptrs [BLOCK_M, BLOCK_K], w_ptrs [BLOCK_K, BLOCK_N]
+    x_ptrs = x_ptr + rm[:, None] * stride_xm + rk[None, :] * stride_xk
+    w_ptrs = w_ptr + rk[:, None] * stride_wk + rn[None, :] * stride_wn
     x_step = tl.cast(BLOCK_K, tl.int64) * stride_xk
     w_step = tl.cast(BLOCK_K, tl.int64) * stride_wk
     in_m = rm[:, None] < M  # [BLOCK_M, 1]
     in_n = rn[None, :] < N  # [1, BLOCK_N]
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for _ in range(k_blocks):
-        # Where no tile reaches over an edge there is nothing to mask, known when compiling.
-        x = tl.load(x_ptrs) if WHOLE_X else tl.load(x_ptrs, mask=in_m & (rk < K)[None, :], other=0.0)
-        w = tl.load(w_ptrs) if WHOLE_W else tl.load(w_ptrs, mask=(rk < K)[:, None] & in_n, other=0.0)
+        # Where no tile reaches over an edge nothing needs a mask, known when compiling.
+        if WHOLE_X:
+            x = tl.load(x_ptrs)
+        else:
+            in_x = in_m & (rk < K)[None, :]  # [BLOCK_M, BLOCK_K]
+            x = tl.load(x_ptrs, mask=in_x, other=0.0)
+        if WHOLE_W:
+            w = tl.load(w_ptrs)
+        else:
+            in_w = (rk < K)[:, None] & in_n  # [BLOCK_K, BLOCK_N]
+            w = tl.load(w_ptrs, mask=in_w, other=0.0)
         rk += BLOCK_K
-        # "ieee": an fp32 product stays fp32. The default would round fp32 operands to tf32.
+        # "ieee": an fp32 product stays fp32. The default rounds fp32 operands to tf32.
         acc = tl.dot(x, w, acc, input_precision="ieee")
         x_ptrs += x_step
         w_ptrs += w_step
@@ -61,18 +75,22 @@ def tile_product(
 
 @triton.jit
 def matmul_kernel(
-    x_ptr, w_ptr, y_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
+    x_ptr, w_ptr, y_ptr, M, N, K,
+    stride_xm, stride_xk, stride_wk, stride_wn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
-    rm, rn = tile_position(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)  # [BLOCK_M], [BLOCK_N]
+    # rm [BLOCK_M] rows and rn [BLOCK_N] columns of y
+    rm, rn = tile_position(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     k_blocks = (K + BLOCK_K - 1) // BLOCK_K
     acc = tile_product(
-        x_ptr, w_ptr, rm, rn, 0, k_blocks, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
+        x_ptr, w_ptr, rm, rn, 0, k_blocks, M, N, K,
+        stride_xm, stride_xk, stride_wk, stride_wn,
         BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
     )  # fmt: skip
     y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
-    tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=(rm[:, None] < M) & (rn[None, :] < N))
+    in_y = (rm[:, None] < M) & (rn[None, :] < N)
+    tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=in_y)
 
 
 def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
