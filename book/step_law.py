@@ -62,8 +62,11 @@ class Fit:
         return self.law.overhead
 
 
-def fit(floors: Sequence[float], times: Sequence[float]) -> Fit:
+def fit(floors: Sequence[float], times: Sequence[float], *, relative: bool = False) -> Fit:
     """The law that fits best in the least-squares sense. Both in seconds, point by point.
+
+    relative: weigh each error as a share of its time, for a sweep over orders of magnitude. Else one
+    per cent of the longest time can outweigh the whole overhead, which the shortest ones show.
 
     Raises ValueError with fewer than two points, fewer than two different floors, or numbers that
     are not positive. With exactly two points the line goes through both, and proves nothing.
@@ -85,6 +88,6 @@ def fit(floors: Sequence[float], times: Sequence[float]) -> Fit:
         raise ValueError(
             f"floors are all {x[0]} s: slope and overhead can't be told apart; measure at another floor."
         )
-    slope, overhead = np.polyfit(x, y, 1)
+    slope, overhead = np.polyfit(x, y, 1, w=1 / y if relative else None)
     law = StepLaw(float(slope), float(overhead))
     return Fit(law, tuple(float(r) for r in y - law(x)))

@@ -99,7 +99,7 @@ def test_what_a_gpu_would_show_is_not_measured_yet(on_this_cpu):
 
 def test_the_figure_says_what_a_launch_adds(on_this_cpu):
     figure = on_this_cpu.figure()
-    assert "add to one number, eager adds" in figure.get_label()
+    assert "add to one number, eager: " in figure.get_label()
     assert "launches a step" in figure.axes[0].get_xlabel()
 
 

@@ -1,0 +1,110 @@
+"""kernels.evidence.launch_costs: which lines through the times of steps are believed, and which are not."""
+
+import math
+
+import pytest
+import torch
+
+from book import step_law
+from kernels.evidence import overhead
+from kernels.evidence.clocks import Timing
+from kernels.evidence.launch_costs import UNTRUSTED, Law, Line, Overhead
+
+COUNTS = (8, 16, 32, 64, 128)
+FLOORS = (1e-4, 4e-4, 16e-4)
+
+
+def line(seconds):
+    return Line("noop", "eager", COUNTS, tuple(seconds))
+
+
+def law(seconds, floors=FLOORS):
+    return Law("eager", 32, (64, 128, 256), floors, tuple(seconds))
+
+
+def shown(one, two):
+    return repr(Overhead("a pretended machine", 1e10, "a pretended copy", (one,), (two,)))
+
+
+GOOD_LINE = line(5e-6 * n + 20e-6 for n in COUNTS)
+GOOD_LAW = law(f / 0.8 + 1e-4 for f in FLOORS)
+
+
+def test_points_on_a_line_are_believed_and_shown():
+    assert GOOD_LINE.doubts == GOOD_LAW.doubts == ()
+    text = shown(GOOD_LINE, GOOD_LAW)
+    assert "5.00 µs" in text and "0.80" in text
+    assert UNTRUSTED not in text and "why not trusted" not in text
+
+
+def test_a_burst_of_other_work_on_one_point_is_no_line():
+    spoilt = line([*GOOD_LINE.seconds[:3], 10 * GOOD_LINE.seconds[3], GOOD_LINE.seconds[4]])
+    assert "the points are no line" in spoilt.doubts[0]
+    text = shown(spoilt, GOOD_LAW)
+    assert UNTRUSTED in text and "the points are no line" in text
+
+
+def test_no_step_begins_before_it_is_asked_for():
+    assert line(5e-6 * n - 20e-6 for n in COUNTS).doubts == ("the intercept is below nought",)
+
+
+def test_an_intercept_a_little_below_nought_is_about_nought():
+    nearly = line(5e-6 * n - 1e-6 for n in COUNTS)
+    assert nearly.doubts == () and nearly.per_step < 0
+    assert "about 0" in shown(nearly, GOOD_LAW)
+
+
+def test_more_work_takes_longer():
+    assert "more launches took no longer" in line([1e-3] * 5).doubts
+    assert "larger layers took no longer" in law([1e-3] * 3).doubts
+
+
+def test_an_efficiency_above_one_raises_the_alarm_and_is_not_shown():
+    impossible = law(f / 1.3 + 2e-3 for f in FLOORS)
+    (alarm,) = impossible.alarms(1e10)
+    assert "130 % of the ceiling measured in this run" in alarm.sentence
+    assert impossible.doubts == ("impossible: it beats the bandwidth",)
+    assert "1.30" not in shown(GOOD_LINE, impossible)
+
+
+def test_a_step_that_ends_before_its_floor_raises_the_alarm():
+    early = law([1.0e-4, 3.9e-4, 15.0e-4])
+    assert any("the floor" in a.sentence for a in early.alarms(1e10))
+    assert "impossible: it beats the bandwidth" in early.doubts
+
+
+def test_noise_within_the_tolerance_raises_none():
+    assert law(f / 1.02 + 1e-4 for f in FLOORS).alarms(1e10) == ()
+
+
+def test_each_step_has_its_quietest_round():
+    class Bursts:
+        """Every other time something else is running."""
+
+        calls = 0
+
+        def time(self, work, budget=0.3):
+            self.calls += 1
+            busy = 9.0 if self.calls % 2 else 1.0
+            return Timing(2 * busy * work, busy * work, 3 * busy * work, 5)
+
+    clock = Bursts()
+    assert overhead.quietest(clock, [1e-3, 2e-3, 3e-3], 0.1) == (1e-3, 2e-3, 3e-3)
+    assert clock.calls == 3 * overhead.ROUNDS
+
+
+def test_the_number_of_threads_is_as_it_was():
+    before = torch.get_num_threads()
+    with pytest.raises(KeyError), overhead._one_thread():
+        assert torch.get_num_threads() == 1
+        raise KeyError
+    assert torch.get_num_threads() == before
+
+
+def test_a_relative_fit_sees_the_overhead_that_a_long_point_hides():
+    floors, overhead_s = [1e-5, 1e-4, 1e-3, 1e-2], 2e-5
+    times = [f + overhead_s for f in floors]
+    times[-1] *= 0.98
+    plain, relative = (step_law.fit(floors, times, relative=r) for r in (False, True))
+    assert math.isclose(relative.overhead, overhead_s, rel_tol=0.1)
+    assert not math.isclose(plain.overhead, overhead_s, rel_tol=0.2)
