@@ -18,7 +18,7 @@ from kernels.evidence.recorded import NOT_MEASURED, load_all
 
 UNTRUSTED = "not trusted"
 OFF_LINE = 0.25  # of its own time: a point that lies further from the line spoils the fit
-BELOW_NOUGHT = 0.1  # of the shortest step: an intercept this negative is more than rounding
+BELOW_NOUGHT = 0.2  # of the shortest step: an intercept this negative is more than rounding
 
 
 def _doubts(fit: step_law.Fit, seconds: Sequence[float]) -> list[str]:
@@ -135,12 +135,17 @@ class Overhead:
 
     @property
     def status(self) -> dict[str, str]:
-        """How each rung stands, in words."""
+        """How each rung stands, in words, and what is not trusted, with the reasons."""
+        fits = [(f"{one.work}, {one.way}", one.doubts) for one in self.lines]
+        fits += [(f"{one.launches} layers, {one.way}", one.doubts) for one in self.laws]
+        doubted = "; ".join(f"{name}: {' and '.join(why)}" for name, why in fits if why)
+        doubts = {UNTRUSTED: doubted} if doubted else {}
         if self.rung == "recorded":
-            return {"recorded": self.where}
+            return {"recorded": self.where, **doubts}
         gpu = why_not_timed(gpu_here())
         return {
             "timed": self.where,
+            **doubts,
             **({"timed, on a GPU": f"{NOT_MEASURED}: {gpu}"} if gpu else {}),
             "recorded": "; ".join(o.where for o in recorded()) or NOT_MEASURED,
         }
@@ -162,7 +167,6 @@ class Overhead:
                 "most": f"{one.counts[-1]} in {si(one.seconds[-1], 's')}",
                 "launch": _shown(one.per_launch, one.doubts),
                 "step": _shown(one.per_step, one.doubts),
-                "doubts": "; ".join(one.doubts),
             }
             for one in self.lines
         ]
@@ -177,26 +181,15 @@ class Overhead:
                 "efficiency": UNTRUSTED if one.doubts else f"{one.fit.efficiency:.2f}",
                 "overhead": _shown(one.fit.overhead, one.doubts),
                 "each": _shown(one.fit.overhead / one.launches, one.doubts),
-                "doubts": "; ".join(one.doubts),
             }
             for one in self.laws
         ]
         wide = ["way", Column("efficiency", "efficiency", **right)]
         wide += [Column("overhead", "overhead, a step", **right), Column("each", "a launch", **right)]
-        floor = f"floor at {si(self.bandwidth, 'B/s')} ({self.bandwidth_by})"
-
-        def why(rows: list[dict[str, str]]) -> list[Any]:
-            return [Column("doubts", "why not trusted", align="left")] * any(row["doubts"] for row in rows)
-
+        law = f"the step law, floor at {si(self.bandwidth, 'B/s')} ({self.bandwidth_by})"
         return [
-            table(
-                lines, columns + why(lines), f"{self.rung}, {self.where}: steps of {self._counts()} launches"
-            ),
-            table(
-                laws,
-                wide + why(laws),
-                f"{self.rung}, {self.where}: time = floor / efficiency + overhead, {floor}",
-            ),
+            table(lines, columns, f"{self.rung}, {self.where}: steps of {self._counts()} launches"),
+            table(laws, wide, f"{self.rung}, {self.where}: {law}"),
             blocks.rungs(self.status),
         ]
 

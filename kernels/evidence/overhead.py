@@ -137,9 +137,15 @@ def cpu(*, clock: Clock | None = None, budget: float = 0.06) -> Overhead:
     pool = torch.rand(POOL_BYTES["cpu"] // 4)
     one = torch.zeros(1)
     works = {"add to one number": [lambda: one.add_(1)], "linear 256": _layers(pool, 256, torch.mm)}
-    # One row of a large layer only reads, and often beats torch's own sum.
-    reads = {"torch sum": pool.sum, "torch linear": _layers(pool, 4096, torch.mm)[0]}
-    moved = {"torch sum": POOL_BYTES["cpu"], "torch linear": cost.linear(1, 4096, 4096, 4).bytes}
+    # One row of a large layer only reads, and often beats torch's own sum. As short as the steps
+    # below, so that both find as many quiet moments.
+    large = cost.linear(1, 2048, 2048, 4)
+    chunks = pool.split(int(large.reads["w"]) // 4)
+    reads = {
+        "torch sum": launch.repeated([part.sum for part in chunks], 1),
+        "torch linear": launch.repeated(_layers(pool, 2048, torch.mm), 1),
+    }
+    moved = {"torch sum": large.reads["w"], "torch linear": large.bytes}
     steps = [launch.repeated(_layers(pool, size, torch.mm), LAUNCHES) for size in CPU_SIZES]
     with _one_thread():
         lines = tuple(
