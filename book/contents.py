@@ -61,7 +61,7 @@ def table(root: Path = ROOT) -> Html:
             rows.append(f'<tr><th scope="colgroup" colspan="4">{part}</th></tr>')
         link = f'<a href="{c.path}.html">{c.title}</a>'
         rows.append(
-            f"<tr><td>{c.number}</td><td>{link}</td><td>{c.question}</td><td>{c.minutes} min</td></tr>"
+            f"<tr><td>{c.number}</td><td>{link}</td><td>{c.question}</td><td>{c.minutes}\u00a0min</td></tr>"
         )
     heads = "".join(
         f'<th scope="col">{h}</th>' for h in ("No.", "Chapter", "The question it answers", "Time")

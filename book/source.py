@@ -33,7 +33,7 @@ _CSS = (
     "color:var(--rl-dim);text-align:left;border-bottom:1px solid var(--rl-line)}"
     # twice, to outweigh JupyterLab's rules for outputs
     ".rl-source.rl-source pre.rl-code{margin:0;padding:.8em .9em;overflow-x:auto;border:0;background:none;"
-    "color:inherit;font-size:.82em;line-height:1.45;white-space:pre;tab-size:4}"
+    "color:inherit;font-size:12.3px;line-height:1.5;white-space:pre;tab-size:4}"
     ".rl-source pre:focus-visible{outline:2px solid var(--rl-predicted);outline-offset:-2px}"
 ) + "".join(
     ",".join(f".rl-source {name}" for name in names.split(",")) + f"{{color:var(--rl-{role})}}"

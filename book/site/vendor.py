@@ -99,14 +99,18 @@ def subset_icons(target: Path) -> None:
     folder.mkdir(parents=True)
     options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False)
     subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=[*icons.values(), *_private_use(static / "styles")])
+    subsetter.populate(unicodes=[*icons.values(), *_private_use(themes)])
     subsetter.subset(font)
     subset.save_font(font, str(folder / "icons.woff"), options)
     shutil.copy(vendor / "LICENSE.txt", folder / "LICENSE.txt")
     rules = [
         ':root{--fa-font-solid:normal 900 1em/1 "Book Icons"}',
-        '@font-face{font-family:"Book Icons";font-weight:900;font-display:block;'
-        'src:url(icons.woff) format("woff")}',
+        # The second name is what a stylesheet of the book theme asks for.
+        *(
+            f'@font-face{{font-family:"{name}";font-weight:900;font-display:block;'
+            'src:url(icons.woff) format("woff")}'
+            for name in ("Book Icons", "Font Awesome 5 Free")
+        ),
         '.fa-solid,.fas,.fa{font:normal 900 1em/1 "Book Icons";display:inline-block;'
         "-webkit-font-smoothing:antialiased;text-rendering:auto}",
         ".fa-lg{font-size:1.25em;line-height:.05em;vertical-align:-.075em}",
@@ -135,10 +139,12 @@ def _named(themes: list[Path]) -> set[str]:
     return {name for p in files for name in re.findall(r"\bfa-([a-z][\w-]*)", p.read_text(encoding="utf-8"))}
 
 
-def _private_use(styles: Path) -> list[int]:
-    """The icons that the theme's stylesheets write as characters, beside an admonition's title say."""
-    text = "".join(path.read_text(encoding="utf-8") for path in styles.glob("*.css"))
-    return sorted({ord(character) for character in text if 0xE000 <= ord(character) <= 0xF8FF})
+def _private_use(themes: list[Path]) -> list[int]:
+    """The icons that the themes' stylesheets write as characters or escapes: an admonition's, a tab's."""
+    sheets = [p for theme in themes for p in theme.rglob("*.css") if "vendor" not in p.parts]
+    text = "".join(path.read_text(encoding="utf-8") for path in sheets)
+    points = {ord(c) for c in text} | {int(code, 16) for code in re.findall(r"\\([ef][0-9a-f]{3})\b", text)}
+    return sorted(p for p in points if 0xE000 <= p <= 0xF8FF)
 
 
 def _copy(source: Path, target: Path) -> None:
