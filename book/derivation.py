@@ -17,5 +17,5 @@ def math(left: str, expression: sympy.Expr, formula: Formula, **others: str) -> 
 
 
 def boxed(left: str, formula: Formula) -> Math:
-    """The chapter's formula, in a box."""
-    return Math(rf"\boxed{{\;{left} = {formula.latex()}\;}}")
+    """The chapter's formula, in a box: as stated, with the letters that stand for expressions."""
+    return Math(rf"\boxed{{\;{left} = {formula.latex(formula.stated)}\;}}")

@@ -143,7 +143,8 @@ def table(chapter: str = "") -> Html:
 
 def _row(claim: Claim) -> tuple[Cell, ...]:
     def wrapped(text: str) -> str:
-        return f'<div style="white-space:normal;min-width:min(14em,36vw);max-width:26em">{html.escape(text)}</div>'
+        style = "white-space:normal;min-width:min(14em,36vw);max-width:26em"
+        return f'<div style="{style}">{html.escape(text)}</div>'
 
     verdict = claim.judged()
     shown = f'<span class="trap">{verdict}</span>' if verdict == "wrong" else verdict

@@ -182,7 +182,8 @@ def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tu
     if reason:
         return (), f"not run: {reason}"
     made = counting.rows(experiment, rows)
-    return made, f"{len(made)} sizes in Triton's interpreter; every byte and FLOP as the formulas say"
+    sizes = f"{len(made)} {'size' if len(made) == 1 else 'sizes'}"
+    return made, f"{sizes} in Triton's interpreter; every byte and FLOP as the formulas say"
 
 
 def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> tuple[tuple, str]:
@@ -222,5 +223,7 @@ def _published(experiment: Experiment, name: str | None) -> tuple[tuple, str]:
     if name is None and experiment.name not in catalog.published_kinds():
         return (), "nothing published in the catalog"
     series = published.points(experiment, name)
+    if not series:
+        return (), "what is published is of other shapes than this kernel's"
     sources = dict.fromkeys(s["source"].partition(": ")[0] for s in series)
     return series, f"{len(series)} series by others, never mixed with ours: {'; '.join(sources)}"
