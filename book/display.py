@@ -141,7 +141,7 @@ class Table:
         )
         caption = html.escape(self.caption)
         # Focusable and named, so that a keyboard can scroll it on a narrow screen.
-        name = f'role="region" tabindex="0" aria-label="{caption or html.escape(", ".join(self.labels))}"'
+        name = f'role="group" tabindex="0" aria-label="{caption or html.escape(", ".join(self.labels))}"'
         return (
             f'<div class="rl-table" {name}><style>{_CSS}</style><table>'
             + (f"<caption>{caption}</caption>" if caption else "")

@@ -96,7 +96,7 @@ def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], captio
     )
     words = html.escape(caption)
     return Html(
-        f'<div class="rl-sortable" role="region" tabindex="0" aria-label="{words}"><style>{_CSS}</style>'
+        f'<div class="rl-sortable" role="group" tabindex="0" aria-label="{words}"><style>{_CSS}</style>'
         f'<table data-hint="Press a heading to sort by it."><caption><span>{words}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",
         alt=f"{caption} ({len(body)} rows)",

@@ -65,7 +65,7 @@ class Source:
         # Focusable, so that a keyboard can scroll long lines.
         return (
             f'<figure class="rl-source"><style>{css()}{_CSS}</style><figcaption>{caption}</figcaption>'
-            f'<pre class="rl-code" tabindex="0" role="region" aria-label="{caption}">{body}</pre></figure>'
+            f'<pre class="rl-code" tabindex="0" role="group" aria-label="{caption}">{body}</pre></figure>'
         )
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_palette)
     app.connect("html-page-context", trim_scripts, priority=900)
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", name_folds)
     app.connect("doctree-read", drop_empty_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -72,6 +73,14 @@ def describe(
             tag = f'<meta name="description" content="{html.escape(short)}" />'
             context["metatags"] = context.get("metatags", "") + tag
             return
+
+
+def name_folds(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """A folded cell is called what it shows ("Show code cell content"), also for a screen reader."""
+    if "body" in context:
+        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
 
 
 def drop_empty_heads(app: Sphinx, doctree: nodes.document) -> None:

@@ -75,7 +75,7 @@ def test_table_html_has_scopes_a_caption_and_a_focusable_region():
     assert '<th scope="col" class="rl-n">m</th>' in page
     assert '<th scope="row" class="rl-n">4,096</th>' in page
     assert "<caption>A &lt; B</caption>" in page
-    assert 'role="region" tabindex="0" aria-label="A &lt; B"' in page
+    assert 'role="group" tabindex="0" aria-label="A &lt; B"' in page
 
 
 def test_table_takes_sequences_and_formats():

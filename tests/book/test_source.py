@@ -43,7 +43,7 @@ def test_html_is_escaped_captioned_and_scrolls_by_keyboard():
     page = Source("kernels/a.py", 7, 'if a < b:\n    c = "<b>"')._repr_html_()
     assert "<figcaption>kernels/a.py, lines 7 to 8</figcaption>" in page
     assert "<b>" not in page
-    assert 'tabindex="0" role="region" aria-label="kernels/a.py, lines 7 to 8"' in page
+    assert 'tabindex="0" role="group" aria-label="kernels/a.py, lines 7 to 8"' in page
 
 
 def test_text_is_the_code_itself():

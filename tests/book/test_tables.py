@@ -120,7 +120,7 @@ def test_a_short_row_is_refused():
 
 def test_the_region_scrolls_by_keyboard_and_has_a_name():
     assert re.search(
-        r'<div class="rl-sortable" role="region" tabindex="0" aria-label="[^"]+"', tables.models().html
+        r'<div class="rl-sortable" role="group" tabindex="0" aria-label="[^"]+"', tables.models().html
     )
 
 
