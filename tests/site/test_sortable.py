@@ -47,5 +47,5 @@ def test_a_phone_scrolls_the_table_and_not_the_page(new_context, site):
     page = new_context(site.as_uri(), viewport={"width": 390, "height": 800}).new_page()
     page.goto((site / PAGE).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    region = page.get_by_role("region", name="Accelerators: dense peaks and their ridges")
+    region = page.get_by_role("group", name="Accelerators: dense peaks and their ridges")
     assert region.evaluate("r => r.scrollWidth > r.clientWidth")
