@@ -5,7 +5,7 @@
 >>> claims.claims()[0].judged()   # "right" or "wrong", as the numbers give it now
 """
 
-from book.claims import machines, requests  # noqa: F401  (they fill the registry)
+from book.claims import machines, measured, requests  # noqa: F401  (they fill the registry)
 from book.claims.ledger import Claim, Expression, claims, table
 from book.claims.registry import EXPRESSIONS
 

@@ -22,6 +22,18 @@ def ridge_growth(older: str, newer: str, dtype: str) -> float:
 
 
 @expression
+def compute_growth(older: str, newer: str, dtype: str) -> float:
+    """Dense peak of the newer card over that of the older."""
+    return peak(newer, dtype) / peak(older, dtype)
+
+
+@expression
+def bandwidth_growth(older: str, newer: str) -> float:
+    """Bandwidth of the newer card over that of the older."""
+    return bandwidth(newer) / bandwidth(older)
+
+
+@expression
 def peak(accelerator: str, dtype: str) -> float:
     """Dense FLOP/s."""
     return _card(accelerator).peak(dtype)
@@ -47,6 +59,12 @@ def attainable(accelerator: str, dtype: str, intensity: float) -> float:
 
 
 @expression
+def slip_no_roof(accelerator: str, intensity: float) -> float:
+    """FLOP/s, with the slope drawn on past the ridge."""
+    return intensity * bandwidth(accelerator)
+
+
+@expression
 def linear_intensity(m: int, k: int, n: int) -> float:
     """FLOP/byte at two bytes a number."""
     return cost.linear(m, k, n).intensity
@@ -56,6 +74,12 @@ def linear_intensity(m: int, k: int, n: int) -> float:
 def slip_rows(m: int) -> float:
     """The limit I = M, with activations forgotten."""
     return m
+
+
+@expression
+def limit_over_exact(m: int, k: int, n: int) -> float:
+    """How many times too high the limit I = M is."""
+    return m / linear_intensity(m, k, n)
 
 
 @expression
@@ -69,6 +93,14 @@ def rows_to_ridge(accelerator: str, dtype: str, k: int) -> float:
     """Rows at which a square layer of width k reaches the ridge: solve M / (1 + 2M/k) = I*."""
     i = ridge(accelerator, dtype)
     return i / (1 - 2 * i / k)
+
+
+@expression
+def tile_padding(m: int, block_m: int) -> float:
+    """FLOPs of whole tiles over useful ones: `m` rows, tiles of `block_m` that divide K and N evenly."""
+    side = 1024
+    tiles = cost.linear_tiles(m, side, side, block_m=block_m, block_n=64, block_k=64)
+    return tiles.flops / cost.linear(m, side, side).flops
 
 
 @expression
@@ -86,15 +118,39 @@ def utilisation(accelerator: str, rows: int) -> float:
 
 
 @expression
+def idle(accelerator: str, rows: int) -> float:
+    """Share of the bf16 peak that so many rows leave unused."""
+    return 1 - utilisation(accelerator, rows)
+
+
+@expression
+def times_critical(accelerator: str, rows: int) -> float:
+    """Rows over M*, all in bf16."""
+    return rows / critical_rows(accelerator, "bf16", "bf16")
+
+
+@expression
+def weights_per_second(model: str, seconds: float) -> float:
+    """Bytes/s of streaming all bf16 weights in `seconds`."""
+    return weight_bytes(model) / seconds
+
+
+@expression
+def share_of_bandwidth(accelerator: str, share: float) -> float:
+    """Bytes/s that this share of the bandwidth is."""
+    return share * bandwidth(accelerator)
+
+
+@expression
 def bandwidth_share(model: str, accelerator: str, seconds: float) -> float:
     """Share of the bandwidth that streaming all bf16 weights in `seconds` takes."""
-    return serving.weight_bytes(catalog.model(model)) / seconds / bandwidth(accelerator)
+    return weights_per_second(model, seconds) / bandwidth(accelerator)
 
 
 @expression
 def bytes_moved(accelerator: str, share: float, seconds: float) -> float:
     """Bytes that this share of the bandwidth moves in `seconds`."""
-    return share * bandwidth(accelerator) * seconds
+    return share_of_bandwidth(accelerator, share) * seconds
 
 
 @expression
@@ -117,9 +173,21 @@ def parameters(model: str) -> float:
 
 
 @expression
-def weight_bytes(model: str, bits: float = 16) -> float:
-    """Bytes that the whole model takes."""
-    return serving.weight_bytes(catalog.model(model), bits)
+def weight_bytes(model: str, bits: float = 16, gpus: int = 1) -> float:
+    """Bytes that the whole model takes on each of `gpus` cards that share it evenly."""
+    return serving.weight_bytes(catalog.model(model), bits) / gpus
+
+
+@expression
+def memory_share(model: str, accelerator: str) -> float:
+    """bf16 weights over the memory that the card's driver reports."""
+    return weight_bytes(model) / _card(accelerator).driver_bytes
+
+
+@expression
+def slip_label_share(model: str, accelerator: str) -> float:
+    """bf16 weights over the memory that the card is sold with."""
+    return weight_bytes(model) / _card(accelerator).capacity
 
 
 @expression

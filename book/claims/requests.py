@@ -1,10 +1,10 @@
-"""Chapters 05 to 09: the cache, attention over it and over a prompt, the step law."""
+"""Chapters 05 to 09: the cache, attention over it and over a prompt, what a user waits for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from book import catalog, cost, serving, step_law
+from book import catalog, cost, serving
 from book.claims.registry import expression
 from book.serving import deploy
 
@@ -25,6 +25,19 @@ def slip_other_kv_heads(model: str, kv_heads: int) -> float:
 def slip_keys_only(model: str) -> float:
     """kappa with V forgotten."""
     return kv_bytes_per_token(model) / 2
+
+
+@expression
+def sharing_saves(model: str) -> float:
+    """kappa with a KV head for each query head, over kappa."""
+    return slip_other_kv_heads(model, catalog.model(model).heads) / kv_bytes_per_token(model)
+
+
+@expression
+def kv_layer_bytes(model: str) -> float:
+    """Bytes that one token's K and V take in one layer, bf16: what `kv_append` writes."""
+    m = catalog.model(model)
+    return sum(cost.kv_append(1, m.kv_heads, m.head_dim).writes.values())
 
 
 @expression
@@ -75,21 +88,10 @@ def sequences(
 
 
 @expression
-def kv_intensity(model: str, kv_bits: float = 16) -> float:
-    """FLOP per byte of cache."""
+def kv_intensity(model: str, kv_bits: float = 16, kv_heads: int | None = None) -> float:
+    """FLOP per byte of cache. kv_heads: another number of them than the model has."""
     m = catalog.model(model)
-    return cost.kv_intensity(m.heads, m.kv_heads, kv_bits / 8)
-
-
-@expression
-def measured_growth(accelerator: str, batch: int, context: int, heads: int, more_heads: int) -> float:
-    """Published decode attention, 8 KV heads: time with more query heads over time with fewer."""
-
-    def seconds(h: int) -> float:
-        points = catalog.series("decode_attention", accelerator=accelerator, heads=h, kv_heads=8).points
-        return next(p["seconds"] for p in points if (p["batch"], p["context"]) == (batch, context))
-
-    return seconds(more_heads) / seconds(heads)
+    return cost.kv_intensity(m.heads, kv_heads or m.kv_heads, kv_bits / 8)
 
 
 @expression
@@ -122,6 +124,24 @@ def slip_linear_only(model: str, accelerator: str, length: int) -> float:
     """TTFT as 2 P L / F, with attention forgotten."""
     d = deploy(model, accelerator, count="all")
     return serving.prefill(d, length).linear.flops / d.peak
+
+
+@expression
+def prefill_linear_flops(model: str, length: int) -> float:
+    """2 P L."""
+    return serving.prefill(deploy(model, "h100_sxm", count="all"), length).linear.flops
+
+
+@expression
+def prefill_attention_flops(model: str, length: int) -> float:
+    """2 N H d L^2."""
+    return serving.prefill_attention_flops(catalog.model(model), length)
+
+
+@expression
+def slip_whole_square(model: str, length: int) -> float:
+    """Attention's FLOPs with the causal mask forgotten."""
+    return 2 * prefill_attention_flops(model, length)
 
 
 @expression
@@ -163,30 +183,6 @@ def fusion_saves_decode(context: int, heads: int, kv_heads: int) -> float:
     fused = cost.decode_attention(1, heads, kv_heads, 128, context).bytes
     rows = 4 * heads * context * 2  # two rows of `context` numbers a head, each moved twice
     return (fused + rows) / fused
-
-
-@expression
-def fitted_slope(accelerator: str, engine: str) -> float:
-    """Slope of the law over the published tensor-parallel rows of Llama-3.1-70B in FP8."""
-    return _fit(accelerator, engine).slope
-
-
-@expression
-def fitted_overhead(accelerator: str, engine: str) -> float:
-    """Seconds, from the same fit."""
-    return _fit(accelerator, engine).overhead
-
-
-def _fit(accelerator: str, engine: str) -> step_law.Fit:
-    series = catalog.series("decode_step", accelerator=accelerator, engine=engine)
-    fixed = series.fixed
-    gpus = [p["gpus"] for p in series.points]
-    context = fixed["input_tokens"] + fixed["output_tokens"] / 2
-    floors = [
-        serving.tpot(deploy(series.model, accelerator, weight_bits=8, gpus=n), fixed["concurrency"], context)
-        for n in gpus
-    ]
-    return step_law.fit(floors, [p["seconds"] for p in series.points])
 
 
 @expression
