@@ -47,7 +47,7 @@ test: $(STAMP)
 	@sh tests/run.sh
 
 test-triton-matrix: $(STAMP)
-	@$(PY) tests/triton_matrix.py
+	@$(PY) tests/triton_matrix.py -n 2
 
 benchmark: site
 	@$(PY) benchmarks/page.py
