@@ -47,7 +47,7 @@ test: $(STAMP)
 	@sh tests/run.sh
 
 test-triton-matrix: $(STAMP)
-	@$(PY) tests/triton_matrix.py -n 2
+	@$(PY) tests/triton_matrix.py -n2
 
 benchmark: site
 	@$(PY) benchmarks/page.py
