@@ -1,7 +1,7 @@
 """Sphinx extension: a notebook runs again when, and only when, something it depends on changed.
 
 jupyter-cache knows a notebook by its code cells alone. This adds what those cells import: before
-a build the notebooks whose closure (see closure.py) has another fingerprint than at their last
+a build the notebooks whose closure (see book/closure.py) has another fingerprint than at their last
 good run lose their cached outputs, and Sphinx is told to read them again.
 """
 
@@ -14,7 +14,6 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-from closure import fingerprint
 from docutils import nodes
 from jupyter_cache import get_cache
 from myst_nb.core.read import create_nb_reader
@@ -22,6 +21,8 @@ from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+
+from book.closure import fingerprint
 
 LOGGER = logging.getLogger(__name__)
 DISTRIBUTIONS = ("torch", "triton", "numpy", "sympy", "matplotlib", "ipywidgets", "anywidget")

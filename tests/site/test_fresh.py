@@ -9,16 +9,14 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from book.closure import closure, fingerprint
 from tests.site.built import ROOT
 
 EXTENSIONS = ROOT / "book" / "extensions"
-sys.path.insert(0, str(EXTENSIONS))
-
-from closure import closure, fingerprint  # noqa: E402
 
 CONF = f"""
 import sys
-sys.path.insert(0, {str(EXTENSIONS)!r})
+sys.path[:0] = [{str(ROOT)!r}, {str(EXTENSIONS)!r}]
 extensions = ["myst_nb", "environment", "fresh"]
 nb_execution_mode = "cache"
 nb_ipywidgets_js = {{}}

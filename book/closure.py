@@ -1,8 +1,8 @@
 """Which of our files a notebook's outputs depend on, found by reading and never by running.
 
-A cell imports modules of `book` and `kernels`; those import others; some of them read data files.
-The closure errs on the large side: imports inside functions count, so does a module that is only
-named in a string (work handed to a child process), and so do data files beside a module.
+A cell imports modules of `book`, `kernels` and `labs`; those import others; some of them read data
+files. The closure errs on the large side: imports inside functions count, so does a module that is
+only named in a string (work handed to a child process), and so do data files beside a module.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-PACKAGES = ("book", "kernels")
+PACKAGES = ("book", "kernels", "labs")
 DATA_SUFFIXES = {".yaml", ".yml", ".json", ".csv", ".toml"}
 
-_MODULE_NAME = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+\Z")
+# "kernels.linear", or "kernels.linear:experiment" as a child process is told
+_MODULE_NAME = re.compile(rf"((?:{'|'.join(PACKAGES)})(?:\.\w+)+)(?::\w+)?\Z")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
 
 
@@ -72,10 +73,8 @@ def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
                 parents = parents[: len(parents) - node.level + 1]
                 base = ".".join([*parents, *filter(None, [base])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif (
-            isinstance(node, ast.Constant) and isinstance(node.value, str) and _MODULE_NAME.match(node.value)
-        ):
-            yield node.value
+        elif named := _MODULE_NAME.match(_text(node)):
+            yield named[1]
 
 
 def _module_files(name: str, root: Path) -> Iterator[Path]:
