@@ -44,6 +44,8 @@ def count() -> Iterator[Tally]:
     divisions, one each, which are no FLOPs here. Comparisons (tl.max), conversions and scans count
     nowhere.
 
+    An atomic counts as a read and a write of its addresses, and as no FLOP.
+
     Raises RuntimeError where kernels are compiled, and OutOfBounds, naming the tensor, from a
     launch that touches memory which is not its argument's.
     """
@@ -64,6 +66,8 @@ def count() -> Iterator[Tally]:
 
         wrap(builder, "create_masked_load", lambda f: _memory(tally, "reads", f, mask_at=1))
         wrap(builder, "create_masked_store", lambda f: _memory(tally, "writes", f, mask_at=2))
+        for name, mask_at in (("create_atomic_rmw", 3), ("create_atomic_cas", None)):
+            wrap(builder, name, lambda f, at=mask_at: _atomic(tally, f, at))
         wrap(builder, "create_dot", lambda f: _dot(tally, f))
         wrap(builder, "binary_op", lambda f: _binary(tally, f))
         wrap(builder, "create_fma", lambda f: _fma(tally, f))
@@ -87,6 +91,19 @@ def _restore(target: Any, name: str, previous: Any) -> None:
 def _memory(tally: Tally, verb: str, original: Any, mask_at: int) -> Any:
     def hook(*args: Any, **options: Any) -> Any:
         tally.access(verb, args[0], args[mask_at])
+        return original(*args, **options)
+
+    return hook
+
+
+def _atomic(tally: Tally, original: Any, mask_at: int | None) -> Any:
+    """An atomic reads and writes; the pointers come after the operation, or first in a compare-and-swap."""
+
+    def hook(*args: Any, **options: Any) -> Any:
+        pointers = args[0] if mask_at is None else args[1]
+        mask = np.ones(pointers.data.shape, dtype=bool) if mask_at is None else args[mask_at]
+        for verb in ("reads", "writes"):
+            tally.access(verb, pointers, mask)
         return original(*args, **options)
 
     return hook

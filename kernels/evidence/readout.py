@@ -51,17 +51,22 @@ def compile_request(request: dict[str, Any]) -> list[dict[str, Any]]:
 
     request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}}.
     """
-    from triton.runtime import driver
-
     experiment = find(request["experiment"])
     target, dtype, sizes = find_target(request["target"]), request["dtype"], request["sizes"]
     plan = experiment.plan(**sizes, dtype=dtype, target=target)
-    driver.set_active(_Driver(target))
+    activate(target)
     facts = []
     for launch in experiment.launches(plan, **sizes, dtype=dtype):
         kernel = launch.kernel.warmup(*launch.args, grid=launch.grid, **launch.options)
         facts.append({"kernel": launch.label or launch.kernel.__name__, **read(kernel, target)})
     return facts
+
+
+def activate(target: Target) -> None:
+    """Have Triton compile for `target` from now on in this process, whatever is here."""
+    from triton.runtime import driver
+
+    driver.set_active(_Driver(target))
 
 
 def read(kernel: Any, target: Target) -> dict[str, Any]:

@@ -111,6 +111,13 @@ class Tally:
     def _traffic(self, verb: str) -> dict[str, Traffic]:
         return {t.name: t.traffic(verb) for t in self._tensors.values() if verb in t.totals}
 
+    def traffic_by_address(self, verb: str) -> list[tuple[int, Traffic]]:
+        """(address of the first element, traffic) of each tensor that was read ("reads") or written.
+
+        Views of one buffer are tensors of their own, so whoever made the buffers can add them up.
+        """
+        return [(t.base, t.traffic(verb)) for t in self._tensors.values() if verb in t.totals]
+
     def learn(self, named: dict[str, Any]) -> None:
         """Note a launch's tensors. A tensor keeps the name it had first; a new one gets a new name."""
         names = {t.name for t in self._tensors.values()}
