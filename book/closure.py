@@ -11,6 +11,7 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 PACKAGES = ("book", "kernels", "labs")
@@ -23,17 +24,49 @@ _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
 
 def closure(cells: Iterable[str], root: Path) -> set[Path]:
     """Every file under `root` that code cells with these sources depend on."""
-    found: set[Path] = set()
-    waiting = [path for cell in cells for path in _imports(_parse_cell(cell), "", root)]
+    return set(askers(cells, root))
+
+
+def askers(cells: Iterable[str], root: Path) -> dict[Path, Path | None]:
+    """The closure, each file with the module that first asks for it; None if a cell does."""
+    found: dict[Path, Path | None] = {}
+    names = (name for cell in cells for name in _imported_names(_parse_cell(cell), ""))
+    waiting = [(file, None) for name in names for file in _module_files(name, root)]
     while waiting:
-        path = waiting.pop()
+        path, asker = waiting.pop()
         if path in found:
             continue
-        found.add(path)
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        waiting += _imports(tree, _package(path, root), root)
-        found |= _data(tree, path, root)
+        found[path] = asker
+        imports, paths = _read_module(path, root)
+        waiting += [(file, path) for name in imports for file in _module_files(name, root)]
+        for file in _data(paths, path, root):
+            found.setdefault(file, path)
     return found
+
+
+def _read_module(path: Path, root: Path) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The names that a module imports, and the paths that it names."""
+    state = path.stat()
+    return _parsed(path, _package(path, root), state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1024)  # the chapters share most of their modules
+def _parsed(path: Path, package: str, changed: int, size: int) -> tuple[tuple[str, ...], frozenset[str]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(_imported_names(tree, package)), frozenset(_named_paths(tree))
+
+
+def unnamed_data(files: Iterable[Path], root: Path) -> set[Path]:
+    """Data files of a closure that count only because they lie beside a module: none of it names them."""
+    files = set(files)
+    modules = [path for path in files if path.suffix == ".py"]
+    names = {name.split("/")[-1] for path in modules for name in _read_module(path, root)[1]}
+
+    def named(path: Path) -> bool:
+        folders = [f for f in path.parents if f.is_relative_to(root) and not any(f.glob("*.py"))]
+        return path.name in names or any(folder.name in names for folder in folders)
+
+    return {path for path in files.difference(modules) if not named(path)}
 
 
 def fingerprint(cells: Iterable[str], root: Path, *more: str) -> str:
@@ -56,10 +89,6 @@ def _parse_cell(source: str) -> ast.AST:
 
 def _package(path: Path, root: Path) -> str:
     return ".".join(path.parent.relative_to(root).parts)
-
-
-def _imports(tree: ast.AST, package: str, root: Path) -> list[Path]:
-    return [p for name in _imported_names(tree, package) for p in _module_files(name, root)]
 
 
 def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
@@ -92,14 +121,13 @@ def _module_files(name: str, root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _data(tree: ast.AST, module: Path, root: Path) -> set[Path]:
+def _data(names: Iterable[str], module: Path, root: Path) -> set[Path]:
     """Data files beside the module, and the files and data folders that it names.
 
     Of a folder, those files count that the module names too; if it names none, all of them.
     """
     found = {p for p in module.parent.iterdir() if p.suffix in DATA_SUFFIXES}
     bases = [p for p in module.parents if p == root or root in p.parents]
-    names = _named_paths(tree)
     for path in (base / name for base in bases for name in names):
         if path.is_file():
             found.add(path)

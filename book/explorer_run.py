@@ -41,7 +41,16 @@ class Bench(ipywidgets.VBox):
         self.button = ipywidgets.Button(description=WORDS["run"], layout={"width": "auto"})
         self.said = ipywidgets.HTML()
         self.button.on_click(self.run)
-        super().__init__([explorer, self.button, self.said])
+        linked = isinstance(explorer, ipywidgets.Widget)
+        self.drawn = explorer if linked else ipywidgets.Output()  # no anywidget: drawn as an output
+        self._draw()
+        super().__init__([self.drawn, self.button, self.said])
+
+    def _draw(self) -> None:
+        """Show an explorer that doesn't hear Python anew, as it is now."""
+        if self.drawn is not self.explorer:
+            data, metadata = self.explorer._repr_mimebundle_()
+            self.drawn.outputs = ({"output_type": "display_data", "data": data, "metadata": metadata},)
 
     def _own(self) -> dict[str, Any]:
         """The experiment's own sizes, for those that neither a slider nor the model decides."""
@@ -62,6 +71,7 @@ class Bench(ipywidgets.VBox):
         try:
             evidence = self.measure(self.experiment, **self.sizes())
             self.explorer.add_points(evidence)
+            self._draw()
             table = getattr(evidence, "_repr_html_", None)
             self.said.value = table() if table else ""
         except Exception as error:  # a button has no other place to say what went wrong

@@ -4,6 +4,9 @@
 holds a `<div class="rl-live">` with the same state as JSON, which `book/static/explorer.js`
 brings to life on the static site, over http or from disk, and a picture for readers without
 scripts, for PDF and for previews.
+
+Where anywidget is not installed (a hosted notebook, say), the output is that element together with
+the script. It moves just the same, but Python doesn't hear it; `Live.why` says so and what to do.
 """
 
 from __future__ import annotations
@@ -14,10 +17,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
 from book import palette
+
+try:
+    import anywidget
+except ModuleNotFoundError:
+    anywidget = None
 
 STATIC = Path(__file__).parent / "static"
 
@@ -25,7 +32,18 @@ STATIC = Path(__file__).parent / "static"
 _EXPORT = "\nexport default { render: (x) => globalThis.InferenceRoofline[x.model.get('kind')].render(x) };\n"
 
 
-class Live(anywidget.AnyWidget):
+_LINK = " (pip install anywidget links it to Python)"
+_WHY = "it moves, but Python doesn't hear it; to link the two: pip install anywidget, restart, run again"
+_BUNDLE = (STATIC / "explorer.js").read_text(encoding="utf-8")
+# A hosted notebook may show each output in a frame of its own, so each brings the script along;
+# where outputs share a page, the first one's script does.
+_SCRIPT = f"""<script>
+if (globalThis.InferenceRoofline) {{ InferenceRoofline.mountAll(); }} else {{
+{_BUNDLE}
+}}</script>"""
+
+
+class Live(anywidget.AnyWidget if anywidget else traitlets.HasTraits):
     """Base of the explorer and of the self-checks.
 
     kind: which part of the front-end draws it, "explorer" or "check".
@@ -36,7 +54,7 @@ class Live(anywidget.AnyWidget):
     kind = traitlets.Unicode().tag(sync=True)
     payload = traitlets.Dict().tag(sync=True)
 
-    _esm = (STATIC / "explorer.js").read_text(encoding="utf-8") + _EXPORT
+    _esm = _BUNDLE + _EXPORT
     _css = palette.css() + "".join(
         path.read_text(encoding="utf-8")
         for path in (STATIC / "explorer.css", STATIC / "check.css")
@@ -78,15 +96,24 @@ class Live(anywidget.AnyWidget):
             f"{fallback}{note}</div>"
         )
 
+    @property
+    def why(self) -> str:
+        """Why what the reader moves doesn't reach Python, and the remedy; "" where it does."""
+        return "" if anywidget else _WHY
+
     def __repr__(self) -> str:
         """Short and the same at every run: it lands in the page's source."""
-        return f"{type(self).__name__}({self.id!r})"
+        return f"{type(self).__name__}({self.id!r})" + ("" if anywidget else _LINK)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        image = self.picture()
+        element = self._element(image)
+        if not anywidget:
+            alive = f"<style>{self._css}</style>{element}{_SCRIPT}"
+            return {"text/html": alive, "text/plain": repr(self)}, {}
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        image = self.picture()
-        data = {**data, "text/html": self._element(image), "text/plain": repr(self)}
+        data = {**data, "text/html": element, "text/plain": repr(self)}
         if image is not None:
             data["image/png"] = base64.b64encode(image).decode("ascii")
         return data, metadata

@@ -9,11 +9,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
-
 from book.palette import css
+
+try:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+except ModuleNotFoundError:  # then code has no colours
+    highlight = None
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -60,7 +63,7 @@ class Source:
         )
 
     def _repr_html_(self) -> str:
-        body = highlight(self.code, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
+        body = _coloured(self.code)
         caption = html.escape(self.caption)
         # Focusable, so that a keyboard can scroll long lines.
         return (
@@ -70,6 +73,13 @@ class Source:
 
     def __repr__(self) -> str:
         return f"# {self.caption}\n{self.code}"
+
+
+def _coloured(code: str) -> str:
+    """Code as HTML; plain where there is no Pygments."""
+    if highlight is None:
+        return html.escape(code)
+    return highlight(code, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)).rstrip("\n")
 
 
 def _undecorated(obj: Any) -> Any:

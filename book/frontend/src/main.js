@@ -22,13 +22,13 @@ function mount(el) {
   }
 }
 
-/** Ids come from Python and are stable; a second one of the same name gets a number. */
+/** Ids come from Python and are stable; a second one of the same name gets a number. Who is alive keeps its own. */
 function distinct(all) {
-  const seen = new Map();
-  for (const el of all) {
-    const count = (seen.get(el.id) ?? 0) + 1;
-    seen.set(el.id, count);
-    if (count > 1) el.id = `${el.id}-${count}`;
+  const taken = new Set(all.filter((el) => el.dataset.alive).map((el) => el.id));
+  for (const el of all.filter((other) => !other.dataset.alive)) {
+    const name = el.id;
+    for (let n = 2; taken.has(el.id); n++) el.id = `${name}-${n}`;
+    taken.add(el.id);
   }
 }
 
