@@ -1,0 +1,1 @@
+"""The instructor's side: running submissions safely and grading what comes out."""

@@ -1,0 +1,268 @@
+"""The sandbox of choice: bubblewrap, which needs no privileges, no daemon and no image.
+
+The program gets namespaces of its own (user, process, network, mount, IPC, host name): it sees no network
+device but an unconnected loopback, no process but its own, and a file system made of read-only system
+folders, the Python environment, its few files and a small tmpfs. It runs as nobody, without capabilities,
+and can't make namespaces of its own.
+
+A grader that is root first gives that up: a first bubblewrap, as root, makes a tree in which everything the
+program may see is readable (a Python under /root is not, for others), setpriv becomes an unused user, and
+that user starts the real sandbox. So root's files are out of reach twice, and the kernel's limit on
+processes counts, which it doesn't for root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import pwd
+import re
+import select
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from io import FileIO
+
+from labs.grading import inside, syscalls
+from labs.grading.job import Job, SandboxFailed, children
+
+USERS = range(60000, 60064)  # Debian's range for nobody in particular; a name in use is passed over
+DEATH = 20  # s: how long the kernel may take to end a whole process namespace
+SHARED_MEMORY = 16 * 2**20  # bytes of /dev/shm
+OPEN_FILES = 256
+SLACK = 2**30  # bytes of address space that is reserved but never touched
+_lock, _taken = threading.Lock(), set()
+
+
+@dataclass(frozen=True)
+class Bubblewrap:
+    """bwrap: its path. options: those it knows. setpriv: its path if the grader is root and gives that up."""
+
+    bwrap: str
+    options: frozenset[str]
+    prlimit: str
+    setpriv: str | None = None
+    seccomp: bool = True
+
+    @property
+    def name(self) -> str:
+        user = "as a user of its own" if self.setpriv else "as the grader's user"
+        return f"bubblewrap {user}{'' if self.seccomp else ' without a system call filter'}"
+
+    @contextmanager
+    def start(self, argv, files, env, limits) -> Iterator[Job]:
+        with ExitStack() as stack:
+            user = stack.enter_context(_user()) if self.setpriv else None
+            answer, answer_in = _pipe(stack)
+            status, status_in = _pipe(stack)
+            data = {"/etc/passwd": inside.PASSWD, "/etc/group": inside.GROUP}
+            if self.seccomp:
+                data["seccomp"] = syscalls.program()
+            texts = {at: _filled(stack, text) for at, text in data.items()}
+            given = [answer_in, status_in, *texts.values()]
+            fds = {at: file.fileno() for at, file in texts.items()}
+            command = self.command(argv, files, limits, status_in.fileno(), fds, user)
+            popen = stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    env=inside.environment(env, answer_in.fileno()),
+                    cwd="/",
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[file.fileno() for file in given],
+                    start_new_session=True,  # Ctrl-C at the grader's terminal is the grader's to handle
+                )
+            )
+            for file in given:  # ours are not needed any more, and would keep the pipes open
+                file.close()
+            init = _Init(status.fileno(), popen)
+            stack.callback(init.close)
+            job = Job(popen, popen.stdout.fileno(), answer.fileno(), init.processes, init.kill, init.finish)
+            stack.callback(job.kill)
+            yield job
+
+    def command(self, argv, files, limits, status: int, fds: dict[str, int], user: int | None) -> list[str]:
+        """The whole command line."""
+        mounts = inside.mounts(files)
+        ours = ["--unshare-all", "--unshare-user", "--uid", str(inside.NOBODY), "--gid", str(inside.NOBODY)]
+        ours += ["--disable-userns"] if "--disable-userns" in self.options else []
+        ours += ["--hostname", "lab", "--new-session", "--die-with-parent", "--cap-drop", "ALL"]
+        ours += ["--json-status-fd", str(status)]
+        ours += ["--seccomp", str(fds["seccomp"])] if "seccomp" in fds else []
+        # After the first bubblewrap everything lies where it belongs already.
+        ours += _tree([(kind, at if kind == "bind" and user else source, at) for kind, source, at in mounts])
+        for at in ("/etc/passwd", "/etc/group"):
+            ours += ["--ro-bind-data", str(fds[at]), at]
+        ours += ["--proc", "/proc", "--dev", "/dev", *self._tmpfs("/dev/shm", SHARED_MEMORY)]
+        ours += [*self._tmpfs("/tmp", limits.scratch_bytes), "--dir", "/tmp/home", "--dir", "/tmp/work"]
+        # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
+        ours += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work"]
+        command = [self.bwrap, *ours, "--", *self._limits(limits, user), *argv]
+        if user is None:
+            return command
+        first = [self.bwrap, "--die-with-parent", "--cap-drop", "ALL", "--cap-add", "CAP_SETUID"]
+        first += ["--cap-add", "CAP_SETGID", *_tree(mounts), "--dir", "/tmp", "--chdir", "/"]
+        first += ["--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev", "--"]
+        first += [self.setpriv, "--reuid", str(user), "--regid", str(user), "--clear-groups"]
+        return [*first, "--inh-caps=-all", "--bounding-set=-all", "--", *command]
+
+    def _tmpfs(self, at: str, size: int) -> list[str]:
+        return [*(["--size", str(size)] if "--size" in self.options else []), "--tmpfs", at]
+
+    def _limits(self, limits, user: int | None) -> list[str]:
+        """What the kernel enforces by itself; set inside, where the count of processes is our own."""
+        wanted = {
+            "cpu": limits.cpu,
+            "core": 0,
+            "data": limits.memory_bytes + SLACK,
+            "fsize": limits.scratch_bytes,
+            "nofile": OPEN_FILES,
+            "memlock": 0,
+            "msgqueue": 0,
+        }
+        # Threads count here too, so it is wider than what the watching loop allows. Before Linux 5.14 all
+        # processes of a user counted, wherever they ran: then only a user of our own can have a limit.
+        if user is not None or _kernel() >= (5, 14):
+            wanted["nproc"] = 2 * limits.processes
+        return [self.prlimit, *(f"--{name}={value}" for name, value in wanted.items()), "--"]
+
+
+class _Init:
+    """The first process of the sandbox: when it dies, the kernel ends all others before it counts as dead."""
+
+    def __init__(self, status: int, popen: subprocess.Popen):
+        self.status, self.popen, self.fd, self.pid = status, popen, None, None
+        self.report = self._line(DEATH)
+        with suppress(ValueError, KeyError, ProcessLookupError):
+            self.pid = json.loads(self.report)["child-pid"]
+            self.fd = os.pidfd_open(self.pid)
+
+    def _line(self, seconds: float) -> bytes:
+        """One line of bubblewrap's status; empty when it ended before."""
+        line = b""
+        while not line.endswith(b"\n") and select.select([self.status], [], [], seconds)[0]:
+            if not (byte := os.read(self.status, 1)):
+                break
+            line += byte
+        return line
+
+    def processes(self):
+        return children(self.pid) if self.pid else []
+
+    def kill(self) -> None:
+        if self.fd is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.fd, signal.SIGKILL)
+        if self.popen.poll() is None and self.fd is None:  # still setting up: nothing of the program runs yet
+            for process in children(self.popen.pid):
+                with suppress(Exception):
+                    process.kill()
+            self.popen.kill()
+
+    def finish(self, stopped: bool) -> tuple[int, bool]:
+        """Waits until all is dead. The program's exit status; SandboxFailed if it never started."""
+        self.kill()  # what the program left behind
+        try:
+            code = self.popen.wait(DEATH)
+        except subprocess.TimeoutExpired:
+            code = None
+        if code is None or (self.fd is not None and not select.select([self.fd], [], [], DEATH)[0]):
+            raise SandboxFailed(f"bubblewrap: process {self.pid} can't be ended; restart the machine.")
+        if stopped:
+            return code, False
+        report = self._line(0) or self._line(0)
+        # Written only when the program was really started.
+        if b"exit-code" not in report:
+            said = b""
+            with suppress(BlockingIOError):
+                said = os.read(self.popen.stdout.fileno(), 4096)
+            raise SandboxFailed(
+                f"bubblewrap ended with status {code}: {said.decode(errors='replace').strip()}"
+            )
+        return json.loads(report)["exit-code"], False
+
+    def close(self) -> None:
+        with suppress(SandboxFailed):
+            self.finish(True)
+        if self.fd is not None:
+            os.close(self.fd)
+
+
+def candidates(image: str | None, reasons: list[str]) -> Iterator[Bubblewrap]:
+    """The ways to use bubblewrap here, the strictest first; what is missing is added to reasons."""
+    found = {name: shutil.which(name) for name in ("bwrap", "prlimit", "setpriv")}
+    if not found["bwrap"] or not found["prlimit"]:
+        missing = "bwrap" if not found["bwrap"] else "prlimit (package util-linux)"
+        reasons.append(f"bubblewrap: {missing} is not on the PATH")
+        return
+    said = subprocess.run([found["bwrap"], "--help"], capture_output=True, text=True, timeout=30)
+    options = frozenset(re.findall(r"^\s+(--[a-z-]+)", said.stdout + said.stderr, re.MULTILINE))
+    if "--json-status-fd" not in options:
+        reasons.append("bubblewrap: this version is older than 0.4; install a newer one")
+        return
+    users = [found["setpriv"], None] if os.geteuid() == 0 and found["setpriv"] else [None]
+    for setpriv in users:
+        for seccomp in (True, False) if syscalls.known() else (False,):
+            yield Bubblewrap(found["bwrap"], options, found["prlimit"], setpriv, seccomp)
+
+
+def _tree(mounts: list[tuple[str, str, str]]) -> list[str]:
+    made = []
+    # Spelled out, since bubblewrap makes the folders on the way readable to their owner only.
+    links = {at for kind, _, at in mounts if kind == "link"}
+    for folder in inside.parents([at for _, _, at in mounts]):
+        if folder not in links:
+            made += ["--dir", folder]
+    for kind, source, at in mounts:
+        if kind == "link":
+            made += ["--symlink", source, at]
+        elif kind == "bind":
+            made += ["--ro-bind", source, at]
+        else:
+            made += ["--tmpfs", at]
+    return made
+
+
+@contextmanager
+def _user() -> Iterator[int]:
+    """A user id that nobody has and no other run of this process uses."""
+    with _lock:
+        user = next((u for u in USERS if u not in _taken and not _named(u)), None)
+        if user is None:
+            raise SandboxFailed(f"All user ids from {USERS.start} to {USERS.stop - 1} are in use.")
+        _taken.add(user)
+    try:
+        yield user
+    finally:
+        with _lock:
+            _taken.discard(user)
+
+
+def _named(user: int) -> bool:
+    with suppress(KeyError):
+        return bool(pwd.getpwuid(user))
+    return False
+
+
+def _kernel() -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", platform.release())[:2])
+
+
+def _pipe(stack: ExitStack) -> tuple[FileIO, FileIO]:
+    """(read end, write end), closed with the stack at the latest."""
+    read, write = os.pipe()
+    return stack.enter_context(FileIO(read, "rb")), stack.enter_context(FileIO(write, "wb"))
+
+
+def _filled(stack: ExitStack, data: bytes) -> FileIO:
+    """The read end of a pipe that holds data (well below a pipe's 64 KiB)."""
+    read, write = _pipe(stack)
+    write.write(data)
+    write.close()
+    return read
