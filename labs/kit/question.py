@@ -1,0 +1,143 @@
+"""A question: what it asks of the code, and how the answers are judged. One rule, used in three places.
+
+In the student's notebook the visible cases are checked as often as they like; the master's hidden
+tests check others; the grader asks in sandboxes, with numbers that nobody has seen.
+"""
+
+from __future__ import annotations
+
+import html
+import inspect
+import linecache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from labs.kit import answering, local
+from labs.kit.asking import Cell, answer
+from labs.kit.asks import Answer, Ask, Calls, CallsAnswer, Kernel, Values, ValuesAnswer
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """right, and why not. comment: to the author; table: rows of "run, yours, theirs, difference"."""
+
+    right: bool
+    comment: str = ""
+    table: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a question may depend on. rng: fresh numbers; numbers: the ones of this student's variant."""
+
+    rng: np.random.Generator
+    numbers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """id: the grade_id of its test cell. needs: grade_ids of the solution cells that it looks at.
+
+    asks(draw) -> asks by name; judge(answers by name, draw) -> Verdict. Points are in the master.
+    """
+
+    id: str
+    title: str
+    needs: tuple[str, ...]
+    asks: Callable[[Draw], Mapping[str, Ask]]
+    judge: Callable[[Mapping[str, Answer], Mapping[str, Ask], Draw], Verdict]
+
+
+class NotYet(AssertionError):
+    """The check's answer to code that is not right yet: a sentence, without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"Not yet: {self}"]
+
+
+def check(
+    question: Question, names: Mapping[str, Any], numbers: Mapping[str, Any], seed: int | None = None
+) -> None:
+    """Check a question here, in the notebook: show yours and theirs, and raise NotYet if they differ.
+
+    names: the notebook's globals. numbers: of this student's variant. seed: None for fresh numbers.
+    """
+    draw = Draw(np.random.default_rng(seed), numbers)
+    asks = question.asks(draw)
+    answers: dict[str, Answer] = {}
+    for name, ask in asks.items():
+        if isinstance(ask, Kernel):
+            function = names.get(ask.function)
+            cells = cells_of(function) if callable(function) else []
+            if not cells:
+                raise NotYet(f"{ask.function} is not defined; run the cell that defines it.")
+            asked = answer(cells, {name: ask}, local.run)
+            if asked.cell_errors:
+                raise NotYet(next(iter(asked.cell_errors.values())))
+            answers |= asked.answers
+        else:
+            answers[name] = _here(ask, names)
+    verdict = question.judge(answers, asks, draw)
+    _show(question, verdict)
+    if not verdict.right:
+        raise NotYet(verdict.comment)
+
+
+def _here(ask: Values | Calls, names: Mapping[str, Any]) -> Answer:
+    try:
+        if isinstance(ask, Values):
+            told = answering.values({"names": ask.names}, dict(names))
+            return ValuesAnswer(told["values"], told["errors"])
+        told = answering.calls({"function": ask.function, "calls": ask.calls}, dict(names))
+    except answering.Problem as problem:
+        return (
+            ValuesAnswer(error=str(problem)) if isinstance(ask, Values) else CallsAnswer(error=str(problem))
+        )
+    return CallsAnswer(tuple((one.get("value"), one.get("error", "")) for one in told["returns"]))
+
+
+def cells_of(function: Any) -> list[Cell]:
+    """The notebook cells that define `function` and the kernels and functions it uses, oldest first."""
+    found: dict[str, str] = {}
+    waiting, seen = [function], set()
+    while waiting:
+        one = waiting.pop()
+        one = getattr(one, "fn", None) or inspect.unwrap(one) if callable(one) else one
+        if not isinstance(one, FunctionType) or one in seen:
+            continue
+        seen.add(one)
+        file = one.__code__.co_filename
+        lines = linecache.getlines(file)
+        if not lines or one.__module__ != "__main__":
+            continue
+        found[file] = "".join(lines)
+        waiting += [one.__globals__[n] for n in _names(one.__code__) if n in one.__globals__]
+    return [Cell(f"cell {i}", source) for i, source in enumerate(reversed(found.values()), 1)]
+
+
+def _names(code: Any) -> Sequence[str]:
+    inner = [c for c in code.co_consts if inspect.iscode(c)]
+    return [*code.co_names, *(name for one in inner for name in _names(one))]
+
+
+def _show(question: Question, verdict: Verdict) -> None:
+    """The table, in the notebook's colours where there is a notebook."""
+    from book.display import table
+
+    mark = "✓" if verdict.right else "✗"
+    title = f"{mark} {question.title}" + (f": {verdict.comment}" if verdict.right and verdict.comment else "")
+    if not verdict.table:
+        print(title)
+        return
+    made = table([dict(row) for row in verdict.table], list(verdict.table[0]), html.escape(title))
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        print(made)
+        return
+    display(made) if get_ipython() else print(made)
