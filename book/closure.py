@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -128,7 +129,8 @@ def _data(names: Iterable[str], module: Path, root: Path) -> set[Path]:
     """
     found = {p for p in module.parent.iterdir() if p.suffix in DATA_SUFFIXES}
     bases = [p for p in module.parents if p == root or root in p.parents]
-    for path in (base / name for base in bases for name in names):
+    there = {base: set(os.listdir(base)) for base in bases}  # most names are no paths: don't ask for each
+    for path in (base / name for base in bases for name in names if name.split("/")[0] in there[base]):
         if path.is_file():
             found.add(path)
         elif path.is_dir() and not any(path.rglob("*.py")):
