@@ -5,10 +5,10 @@ device but an unconnected loopback, no process but its own, and a file system ma
 folders, the Python environment, its few files and a small tmpfs. It runs as nobody, without capabilities,
 and can't make namespaces of its own.
 
-A grader that is root first gives that up: a first bubblewrap, as root, makes a tree in which everything the
-program may see is readable (a Python under /root is not, for others), setpriv becomes an unused user, and
-that user starts the real sandbox. So root's files are out of reach twice, and the kernel's limit on
-processes counts, which it doesn't for root.
+A grader that is root gives that up for the program: bubblewrap, as root, lays out the file system (so that
+a Python under /root can be read) and setpriv becomes a user that nobody else is. That matters most for the
+number of processes. The kernel doesn't limit root's, and a watcher that must first be scheduled loses against
+a fork bomb: there is deliberately no way here to run a program with a root grader's own user id.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import pwd
+import random
 import re
 import select
 import shutil
@@ -28,13 +29,17 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 
-from labs.grading import inside, syscalls
-from labs.grading.job import Job, SandboxFailed, children
+import psutil
 
-USERS = range(60000, 60064)  # Debian's range for nobody in particular; a name in use is passed over
+from labs.grading import inside, syscalls
+from labs.grading.job import GONE, Job, SandboxFailed, children
+
+USERS = range(60706, 61184)  # left unused by Debian and systemd; a name in use is passed over
 DEATH = 20  # s: how long the kernel may take to end a whole process namespace
 SHARED_MEMORY = 16 * 2**20  # bytes of /dev/shm
 OPEN_FILES = 256
+# All but the user's, which --unshare-all would try for too: a root that is shut in can't change its user.
+NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 SLACK = 2**30  # bytes of address space that is reserved but never touched
 _lock, _taken = threading.Lock(), set()
 
@@ -60,7 +65,7 @@ class Bubblewrap:
             user = stack.enter_context(_user()) if self.setpriv else None
             answer, answer_in = _pipe(stack)
             status, status_in = _pipe(stack)
-            data = {"/etc/passwd": inside.PASSWD, "/etc/group": inside.GROUP}
+            data = inside.accounts(user or inside.NOBODY)
             if self.seccomp:
                 data["seccomp"] = syscalls.program()
             texts = {at: _filled(stack, text) for at, text in data.items()}
@@ -88,37 +93,41 @@ class Bubblewrap:
             yield job
 
     def command(self, argv, files, limits, status: int, fds: dict[str, int], user: int | None) -> list[str]:
-        """The whole command line."""
-        mounts = inside.mounts(files)
-        ours = ["--unshare-all", "--unshare-user", "--uid", str(inside.NOBODY), "--gid", str(inside.NOBODY)]
-        ours += ["--disable-userns"] if "--disable-userns" in self.options else []
-        ours += ["--hostname", "lab", "--new-session", "--die-with-parent", "--cap-drop", "ALL"]
-        ours += ["--json-status-fd", str(status)]
-        ours += ["--seccomp", str(fds["seccomp"])] if "seccomp" in fds else []
-        # After the first bubblewrap everything lies where it belongs already.
-        ours += _tree([(kind, at if kind == "bind" and user else source, at) for kind, source, at in mounts])
-        for at in ("/etc/passwd", "/etc/group"):
-            ours += ["--ro-bind-data", str(fds[at]), at]
-        ours += ["--proc", "/proc", "--dev", "/dev", *self._tmpfs("/dev/shm", SHARED_MEMORY)]
-        ours += [*self._tmpfs("/tmp", limits.scratch_bytes), "--dir", "/tmp/home", "--dir", "/tmp/work"]
-        # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
-        ours += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work"]
-        command = [self.bwrap, *ours, "--", *self._limits(limits, user), *argv]
+        """The whole command line. user: whom root becomes; None when the grader isn't root."""
+        made = [self.bwrap, *NAMESPACES, "--die-with-parent", "--new-session", "--hostname", "lab"]
+        made += ["--json-status-fd", str(status), "--cap-drop", "ALL"]
+        become = []
         if user is None:
-            return command
-        first = [self.bwrap, "--die-with-parent", "--cap-drop", "ALL", "--cap-add", "CAP_SETUID"]
-        first += ["--cap-add", "CAP_SETGID", *_tree(mounts), "--dir", "/tmp", "--chdir", "/"]
-        first += ["--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev", "--"]
-        first += [self.setpriv, "--reuid", str(user), "--regid", str(user), "--clear-groups"]
-        return [*first, "--inh-caps=-all", "--bounding-set=-all", "--", *command]
+            made += ["--unshare-user", "--uid", str(inside.NOBODY), "--gid", str(inside.NOBODY)]
+            made += ["--disable-userns"] if "--disable-userns" in self.options else []
+        else:
+            made += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+            become = [self.setpriv, "--reuid", str(user), "--regid", str(user), "--clear-groups"]
+            become += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
+        made += ["--seccomp", str(fds["seccomp"])] if "seccomp" in fds else []
+        made += _tree(inside.mounts(files))
+        for at in ("/etc/passwd", "/etc/group"):
+            made += [*self._perms("0444"), "--ro-bind-data", str(fds[at]), at]
+        made += ["--proc", "/proc", "--dev", "/dev", *self._tmpfs("/dev/shm", SHARED_MEMORY)]
+        made += self._tmpfs("/tmp", limits.scratch_bytes)
+        for folder in ("/tmp/home", "/tmp/work"):
+            made += [*self._perms("0777"), "--dir", folder]
+        # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
+        made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work", "--"]
+        return [*made, *become, *self._limits(limits, user), *argv]
+
+    def _perms(self, mode: str) -> list[str]:
+        """Bubblewrap has --perms since 0.5; only a root grader needs it, and candidates() sees to that."""
+        return ["--perms", mode] if "--perms" in self.options else []
 
     def _tmpfs(self, at: str, size: int) -> list[str]:
-        return [*(["--size", str(size)] if "--size" in self.options else []), "--tmpfs", at]
+        sized = ["--size", str(size)] if "--size" in self.options else []
+        return [*self._perms("1777"), *sized, "--tmpfs", at]
 
     def _limits(self, limits, user: int | None) -> list[str]:
         """What the kernel enforces by itself; set inside, where the count of processes is our own."""
         wanted = {
-            "cpu": limits.cpu,
+            "cpu": f"{limits.cpu}:{limits.cpu + 1}",  # a signal that says why, then one that can't be ignored
             "core": 0,
             "data": limits.memory_bytes + SLACK,
             "fsize": limits.scratch_bytes,
@@ -126,10 +135,11 @@ class Bubblewrap:
             "memlock": 0,
             "msgqueue": 0,
         }
-        # Threads count here too, so it is wider than what the watching loop allows. Before Linux 5.14 all
-        # processes of a user counted, wherever they ran: then only a user of our own can have a limit.
-        if user is not None or _kernel() >= (5, 14):
-            wanted["nproc"] = 2 * limits.processes
+        # Threads count here too, so it is wider than what the watching loop allows. Since Linux 5.14 a user
+        # namespace has a count of its own; before, all processes of the user counted, wherever they ran.
+        wanted["nproc"] = 2 * limits.processes
+        if user is None and _kernel() < (5, 14):
+            wanted["nproc"] += _tasks(os.getuid())
         return [self.prlimit, *(f"--{name}={value}" for name, value in wanted.items()), "--"]
 
 
@@ -206,10 +216,16 @@ def candidates(image: str | None, reasons: list[str]) -> Iterator[Bubblewrap]:
     if "--json-status-fd" not in options:
         reasons.append("bubblewrap: this version is older than 0.4; install a newer one")
         return
-    users = [found["setpriv"], None] if os.geteuid() == 0 and found["setpriv"] else [None]
-    for setpriv in users:
-        for seccomp in (True, False) if syscalls.known() else (False,):
-            yield Bubblewrap(found["bwrap"], options, found["prlimit"], setpriv, seccomp)
+    setpriv = None
+    if os.geteuid() == 0:
+        setpriv = found["setpriv"]
+        if not setpriv or "--perms" not in options:
+            reasons.append(
+                "bubblewrap: a grader that is root needs setpriv (package util-linux) and bubblewrap 0.5"
+            )
+            return
+    for seccomp in (True, False) if syscalls.known() else (False,):
+        yield Bubblewrap(found["bwrap"], options, found["prlimit"], setpriv, seccomp)
 
 
 def _tree(mounts: list[tuple[str, str, str]]) -> list[str]:
@@ -233,7 +249,9 @@ def _tree(mounts: list[tuple[str, str, str]]) -> list[str]:
 def _user() -> Iterator[int]:
     """A user id that nobody has and no other run of this process uses."""
     with _lock:
-        user = next((u for u in USERS if u not in _taken and not _named(u)), None)
+        # At random, so that two graders on one machine hardly ever count each other's processes.
+        users = random.sample(USERS, len(USERS))
+        user = next((u for u in users if u not in _taken and not _named(u)), None)
         if user is None:
             raise SandboxFailed(f"All user ids from {USERS.start} to {USERS.stop - 1} are in use.")
         _taken.add(user)
@@ -248,6 +266,16 @@ def _named(user: int) -> bool:
     with suppress(KeyError):
         return bool(pwd.getpwuid(user))
     return False
+
+
+def _tasks(user: int) -> int:
+    """Processes and threads of a user on this machine."""
+    count = 0
+    for process in psutil.process_iter():
+        with suppress(*GONE):
+            if process.uids().real == user:
+                count += process.num_threads()
+    return count
 
 
 def _kernel() -> tuple[int, ...]:

@@ -15,8 +15,6 @@ TOP = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "include", "share", "local")
 # The loader's cache, and where /usr/bin/cc leads; /sys for torch's look at the processor.
 OTHER = ("/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system/cpu")
-PASSWD = b"root:x:0:0::/nonexistent:/bin/false\nstudent:x:65534:65534::/tmp/home:/bin/sh\n"
-GROUP = b"root:x:0:\nstudent:x:65534:\n"
 NOBODY = 65534
 
 
@@ -43,6 +41,14 @@ def environment(extra: Mapping[str, str], answer_fd: int, scratch: str = "/tmp")
     if libraries:
         made["LD_LIBRARY_PATH"] = ":".join(libraries)
     return made | dict(extra) | {"ROOFLINE_ANSWER_FD": str(answer_fd)}
+
+
+def accounts(user: int) -> dict[str, bytes]:
+    """The files that name the users: root, and the one that the program runs as."""
+    return {
+        "/etc/passwd": f"root:x:0:0::/:/bin/false\nstudent:x:{user}:{user}::/tmp/home:/bin/sh\n".encode(),
+        "/etc/group": f"root:x:0:\nstudent:x:{user}:\n".encode(),
+    }
 
 
 def python_folders() -> list[Path]:

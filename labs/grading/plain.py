@@ -32,7 +32,7 @@ LAUNCH = """
 import os, resource, sys
 for name, value in zip(("CPU", "DATA", "FSIZE", "CORE"), map(int, sys.argv[1:5])):
     try:
-        resource.setrlimit(getattr(resource, "RLIMIT_" + name), (value, value))
+        resource.setrlimit(getattr(resource, "RLIMIT_" + name), (value, value + (name == 'CPU')))
     except (ValueError, OSError):
         pass  # this system has no such limit
 os.execv(sys.argv[5], sys.argv[5:])

@@ -39,8 +39,18 @@ MACHINES = {
 }  # column above, the kernel's AUDIT_ARCH number
 X32 = 0x40000000  # x86_64 only: the same calls under other numbers
 
-LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
+# clone starts processes and threads: fine, unless in a new namespace. clone3 has its flags behind a pointer,
+# so it is reported missing, and the C library takes clone instead.
+CLONE, CLONE3 = (56, 220), (435, 435)
+NEW_NAMESPACE = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+NUMBER, ARCH, FIRST = (
+    0,
+    4,
+    16,
+)  # where seccomp_data has the call, the architecture, the first argument's low half
+ALLOW, FAIL = 0x7FFF0000, 0x00050000
 
 
 def known() -> bool:
@@ -52,14 +62,18 @@ def program() -> bytes:
     """The filter as bubblewrap reads it: an array of struct sock_filter. Raises KeyError if not known()."""
     column, machine = MACHINES[platform.machine()]
     numbers = [row[column] for row in REFUSED.values()]
-    steps = [(EQUAL, number) for number in numbers] + [(AT_LEAST, X32)]
-    code = [
-        struct.pack("=HBBI", LOAD, 0, 0, 4)
-    ]  # seccomp_data.arch: a 32-bit call on a 64-bit machine is refused
-    code.append(struct.pack("=HBBI", EQUAL, 0, len(steps) + 2 - 0, machine))
-    code.append(struct.pack("=HBBI", LOAD, 0, 0, 0))  # seccomp_data.nr
-    for index, (test, value) in enumerate(steps):
-        code.append(struct.pack("=HBBI", test, len(steps) - index, 0, value))
-    code.append(struct.pack("=HBBI", RETURN, 0, 0, ALLOW))
-    code.append(struct.pack("=HBBI", RETURN, 0, 0, REFUSE))
-    return b"".join(code)
+    # (operation, value, where to go if true, if false); None is the next step.
+    steps = [(LOAD, ARCH, None, None), (EQUAL, machine, None, "refuse"), (LOAD, NUMBER, None, None)]
+    steps += [(EQUAL, number, "refuse", None) for number in numbers]
+    steps += [(AT_LEAST, X32, "refuse", None), (EQUAL, CLONE3[column], "missing", None)]
+    steps += [(EQUAL, CLONE[column], None, "allow"), (LOAD, FIRST, None, None)]
+    steps += [(ANY_BIT, NEW_NAMESPACE, "refuse", "allow")]
+    ends = {"allow": ALLOW, "refuse": FAIL | errno.EPERM, "missing": FAIL | errno.ENOSYS}
+    place = {name: len(steps) + index for index, name in enumerate(ends)}
+
+    def jump(target: str | None, here: int) -> int:
+        return place[target] - here - 1 if target else 0
+
+    code = [(op, jump(yes, here), jump(no, here), value) for here, (op, value, yes, no) in enumerate(steps)]
+    code += [(RETURN, 0, 0, value) for value in ends.values()]
+    return b"".join(struct.pack("=HBBI", *step) for step in code)
