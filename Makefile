@@ -12,7 +12,11 @@ STAMP := .venv/installed-$(shell cat requirements.txt book/site/venv.sh | cksum 
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
+LAB ?= lab2-linear
+GRADES ?= grades
+
 .PHONY: help book site test lab format outputs clean test-triton-matrix benchmark
+.PHONY: labs-release labs-check labs-grade labs-test labs-sandbox
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +28,10 @@ help:
 	@echo "make outputs  run the notebooks and store the outputs that the tests compare"
 	@echo "make benchmark             time the pages in a browser"
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
+	@echo "make labs-release          the labs' student and instructor copies, and a zip of both"
+	@echo "make labs-check            nbgrader validates the masters, and that untouched copies fail"
+	@echo "make labs-grade SUBMISSIONS=folder [LAB=lab2-linear] [GRADES=grades] [GRADE_OPTIONS=...]"
+	@echo "make labs-test             grade forty made submissions of each lab"
 	@echo "make clean    remove what was built (the environment stays)"
 
 $(STAMP):
@@ -52,10 +60,27 @@ test-triton-matrix: $(STAMP)
 benchmark: site
 	@$(PY) benchmarks/page.py
 
+labs-release: $(STAMP)
+	@$(PY) -m labs.release $(RELEASE_OPTIONS)
+
+labs-check: $(STAMP)
+	@$(PY) -m labs.release --check
+
+# The sandbox that submissions run in; a Debian package, installed where that is possible.
+labs-sandbox: $(STAMP)
+	@$(PY) labs/grading/install_bubblewrap.py
+
+labs-grade: labs-sandbox
+	@test -n "$(SUBMISSIONS)" || { echo "SUBMISSIONS is not set: make labs-grade SUBMISSIONS=folder-of-notebooks LAB=$(LAB)"; exit 2; }
+	@$(PY) -m labs.grading "$(SUBMISSIONS)" --lab "$(LAB)" --out "$(GRADES)" $(GRADE_OPTIONS)
+
+labs-test: labs-sandbox
+	@FULL_CLASS=1 $(PY) -m pytest tests/labs -n 2 --dist worksteal -q
+
 format: $(STAMP)
 	@$(VENV)/ruff format .
 	@$(VENV)/ruff check --fix .
-	@$(PY) book/site/outputs.py chapters/*.ipynb
+	@$(PY) book/site/outputs.py chapters/*.ipynb labs/*/*.ipynb
 
 outputs: $(STAMP)
 	@$(PY) book/site/outputs.py --run chapters/*.ipynb

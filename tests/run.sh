@@ -18,9 +18,10 @@ step "lint" $bin/ruff check .
 step "format" $bin/ruff format --check .
 step "dependencies" $bin/python -m pip check
 step "browser" $bin/python book/site/browser.py --install
+step "sandbox" $bin/python labs/grading/install_bubblewrap.py
 step "site" site
 step "tests" $bin/python -m pytest -n 2 --dist worksteal -q
-step "notebooks" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider chapters/*.ipynb
+step "notebooks" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider chapters/*.ipynb labs/*/*.ipynb
 
 if [ -n "$failed" ]; then
     printf "\nFailed:$failed\n"
