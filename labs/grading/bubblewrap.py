@@ -15,33 +15,28 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import pwd
-import random
 import re
 import select
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 
-import psutil
+from labs.grading import inside, syscalls, users
+from labs.grading.job import Job, SandboxFailed, children
 
-from labs.grading import inside, syscalls
-from labs.grading.job import GONE, Job, SandboxFailed, children
-
-USERS = range(60706, 61184)  # left unused by Debian and systemd; a name in use is passed over
 DEATH = 20  # s: how long the kernel may take to end a whole process namespace
 SHARED_MEMORY = 16 * 2**20  # bytes of /dev/shm
 OPEN_FILES = 256
 # All but the user's, which --unshare-all would try for too: a root that is shut in can't change its user.
 NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+# The first process of the sandbox: it collects orphans, and the rest dies with it. bubblewrap's own would do
+# as well, but is itself left as an orphan, a zombie where nobody collects those (as in many containers).
+FIRST = '"$@"; exit $?'
 SLACK = 2**30  # bytes of address space that is reserved but never touched
-_lock, _taken = threading.Lock(), set()
 
 
 @dataclass(frozen=True)
@@ -56,13 +51,13 @@ class Bubblewrap:
 
     @property
     def name(self) -> str:
-        user = "as a user of its own" if self.setpriv else "as the grader's user"
-        return f"bubblewrap {user}{'' if self.seccomp else ' without a system call filter'}"
+        user = "started by root, run as an unused user" if self.setpriv else "with a user namespace"
+        return f"bubblewrap, {user}{'' if self.seccomp else ', without a system call filter'}"
 
     @contextmanager
     def start(self, argv, files, env, limits) -> Iterator[Job]:
         with ExitStack() as stack:
-            user = stack.enter_context(_user()) if self.setpriv else None
+            user = stack.enter_context(users.unused()) if self.setpriv else None
             answer, answer_in = _pipe(stack)
             status, status_in = _pipe(stack)
             data = inside.accounts(user or inside.NOBODY)
@@ -95,7 +90,7 @@ class Bubblewrap:
     def command(self, argv, files, limits, status: int, fds: dict[str, int], user: int | None) -> list[str]:
         """The whole command line. user: whom root becomes; None when the grader isn't root."""
         made = [self.bwrap, *NAMESPACES, "--die-with-parent", "--new-session", "--hostname", "lab"]
-        made += ["--json-status-fd", str(status), "--cap-drop", "ALL"]
+        made += ["--as-pid-1", "--json-status-fd", str(status), "--cap-drop", "ALL"]
         become = []
         if user is None:
             made += ["--unshare-user", "--uid", str(inside.NOBODY), "--gid", str(inside.NOBODY)]
@@ -103,7 +98,8 @@ class Bubblewrap:
         else:
             made += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
             become = [self.setpriv, "--reuid", str(user), "--regid", str(user), "--clear-groups"]
-            become += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
+            become += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
+            become += ["--pdeathsig", "KILL", "--"]  # changing user took --die-with-parent's away
         made += ["--seccomp", str(fds["seccomp"])] if "seccomp" in fds else []
         made += _tree(inside.mounts(files))
         for at in ("/etc/passwd", "/etc/group"):
@@ -114,7 +110,7 @@ class Bubblewrap:
             made += [*self._perms("0777"), "--dir", folder]
         # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
         made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work", "--"]
-        return [*made, *become, *self._limits(limits, user), *argv]
+        return [*made, *become, "/bin/sh", "-c", FIRST, "sh", *self._limits(limits, user), *argv]
 
     def _perms(self, mode: str) -> list[str]:
         """Bubblewrap has --perms since 0.5; only a root grader needs it, and candidates() sees to that."""
@@ -138,8 +134,8 @@ class Bubblewrap:
         # Threads count here too, so it is wider than what the watching loop allows. Since Linux 5.14 a user
         # namespace has a count of its own; before, all processes of the user counted, wherever they ran.
         wanted["nproc"] = 2 * limits.processes
-        if user is None and _kernel() < (5, 14):
-            wanted["nproc"] += _tasks(os.getuid())
+        if user is None and users.kernel() < (5, 14):
+            wanted["nproc"] += users.tasks(os.getuid())
         return [self.prlimit, *(f"--{name}={value}" for name, value in wanted.items()), "--"]
 
 
@@ -243,43 +239,6 @@ def _tree(mounts: list[tuple[str, str, str]]) -> list[str]:
         else:
             made += ["--tmpfs", at]
     return made
-
-
-@contextmanager
-def _user() -> Iterator[int]:
-    """A user id that nobody has and no other run of this process uses."""
-    with _lock:
-        # At random, so that two graders on one machine hardly ever count each other's processes.
-        users = random.sample(USERS, len(USERS))
-        user = next((u for u in users if u not in _taken and not _named(u)), None)
-        if user is None:
-            raise SandboxFailed(f"All user ids from {USERS.start} to {USERS.stop - 1} are in use.")
-        _taken.add(user)
-    try:
-        yield user
-    finally:
-        with _lock:
-            _taken.discard(user)
-
-
-def _named(user: int) -> bool:
-    with suppress(KeyError):
-        return bool(pwd.getpwuid(user))
-    return False
-
-
-def _tasks(user: int) -> int:
-    """Processes and threads of a user on this machine."""
-    count = 0
-    for process in psutil.process_iter():
-        with suppress(*GONE):
-            if process.uids().real == user:
-                count += process.num_threads()
-    return count
-
-
-def _kernel() -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", platform.release())[:2])
 
 
 def _pipe(stack: ExitStack) -> tuple[FileIO, FileIO]:
