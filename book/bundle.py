@@ -30,7 +30,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book import unpack
-from book.closure import askers, unnamed_data
+from book.closure import askers, left_out, unnamed_data
 
 ROOT = Path(__file__).resolve().parent.parent
 CELL_ID = "setup-embedded"
@@ -66,8 +66,9 @@ def pack(
     """The files of ours that code cells with these sources need, and the cell that brings them along.
 
     extra: more files or folders under `root`. without: modules that must not travel, such as
-    "labs.keys"; a name stands for everything below it too. Raises ValueError naming the module and
-    who asks for it if the cells need one of these, and for a file that is not text.
+    "labs.keys"; a name stands for everything below it too. They stay behind where something asks for
+    them only later, inside a function or by name in a string. Raises ValueError naming the module and
+    who asks for it where an import at the top of a module needs one, and for a file that is not text.
     """
     contents = _contents(list(cells), root, list(extra), tuple(without))
     text = json.dumps(contents, ensure_ascii=False, separators=(",", ":")).encode()
@@ -128,7 +129,7 @@ def cell(bundle: Bundle, *, graded: bool = False) -> NotebookNode:
 
 def _contents(cells: list[str], root: Path, extra: list[Path], without: tuple[str, ...]) -> dict[str, str]:
     """path -> text of everything that travels, sorted."""
-    found: Mapping[Path, Path | None] = askers(cells, root)
+    found: Mapping[Path, Path | None] = askers(cells, root, without)
     _refuse(found, root, without)
     files = set(found) - unnamed_data(found, root)
     for path in extra:
@@ -141,14 +142,13 @@ def _contents(cells: list[str], root: Path, extra: list[Path], without: tuple[st
 
 def _refuse(files: Mapping[Path, Path | None], root: Path, without: tuple[str, ...]) -> None:
     for path, asker in files.items():
-        module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-        for name in without:
-            if f"{module}.".startswith(f"{name}."):
-                who = asker.relative_to(root).as_posix() if asker else "a cell or `extra`"
-                raise ValueError(
-                    f"without = {name!r}: {module} must not travel with this notebook, but {who} asks for "
-                    "it; import it elsewhere, or take it out of `without`."
-                )
+        if found := left_out(path, root, without):
+            name, module = found
+            who = asker.relative_to(root).as_posix() if asker else "a cell or `extra`"
+            raise ValueError(
+                f"without = {name!r}: {module} must not travel with this notebook, but {who} asks for "
+                "it; import it elsewhere, or take it out of `without`."
+            )
 
 
 def _text(path: Path) -> str:

@@ -11,7 +11,8 @@ import ast
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,31 +29,47 @@ def closure(cells: Iterable[str], root: Path) -> set[Path]:
     return set(askers(cells, root))
 
 
-def askers(cells: Iterable[str], root: Path) -> dict[Path, Path | None]:
-    """The closure, each file with the module that first asks for it; None if a cell does."""
+def askers(cells: Iterable[str], root: Path, without: Sequence[str] = ()) -> dict[Path, Path | None]:
+    """The closure, each file with the module that first asks for it; None if a cell does.
+
+    without: modules that are left out, and all below them, where they are only imported later (inside
+    a function, or named in a string). Where an import at the top of a module needs one, it is found.
+    """
+
+    def files(imports: Iterable[tuple[str, bool]]) -> list[Path]:
+        wanted = ((file, later) for name, later in imports for file in _module_files(name, root))
+        return [file for file, later in wanted if not (later and left_out(file, root, without))]
+
     found: dict[Path, Path | None] = {}
-    names = (name for cell in cells for name in _imported_names(_parse_cell(cell), ""))
-    waiting = [(file, None) for name in names for file in _module_files(name, root)]
+    waiting = [(file, None) for cell in cells for file in files(_imported_names(_parse_cell(cell), ""))]
     while waiting:
         path, asker = waiting.pop()
         if path in found:
             continue
         found[path] = asker
         imports, paths = _read_module(path, root)
-        waiting += [(file, path) for name in imports for file in _module_files(name, root)]
+        waiting += [(file, path) for file in files(imports)]
         for file in _data(paths, path, root):
             found.setdefault(file, path)
     return found
 
 
-def _read_module(path: Path, root: Path) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The names that a module imports, and the paths that it names."""
+def left_out(path: Path, root: Path, without: Iterable[str]) -> tuple[str, str] | None:
+    """The name in `without` that this file falls under, and the module that the file is; else None."""
+    module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+    return next(((name, module) for name in without if f"{module}.".startswith(f"{name}.")), None)
+
+
+def _read_module(path: Path, root: Path) -> tuple[tuple[tuple[str, bool], ...], frozenset[str]]:
+    """What a module imports (see `_imported_names`), and the paths that it names."""
     state = path.stat()
     return _parsed(path, _package(path, root), state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=1024)  # the chapters share most of their modules
-def _parsed(path: Path, package: str, changed: int, size: int) -> tuple[tuple[str, ...], frozenset[str]]:
+def _parsed(
+    path: Path, package: str, changed: int, size: int
+) -> tuple[tuple[tuple[str, bool], ...], frozenset[str]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return tuple(_imported_names(tree, package)), frozenset(_named_paths(tree))
 
@@ -92,19 +109,28 @@ def _package(path: Path, root: Path) -> str:
     return ".".join(path.parent.relative_to(root).parts)
 
 
-def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported_names(tree: ast.AST, package: str) -> Iterator[tuple[str, bool]]:
+    """Each imported name, and whether it is only needed later: inside a function, or named in a string."""
+    waiting = deque([(tree, False)])
+    while waiting:
+        node, later = waiting.popleft()
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, later) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 parents = package.split(".")
                 parents = parents[: len(parents) - node.level + 1]
                 base = ".".join([*parents, *filter(None, [base])])
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            yield from ((f"{base}.{alias.name}", later) for alias in node.names)
         elif named := _MODULE_NAME.match(_text(node)):
-            yield named[1]
+            yield named[1], True
+        inside = later or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _for_types(node)
+        waiting.extend((child, inside) for child in ast.iter_child_nodes(node))
+
+
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
 def _module_files(name: str, root: Path) -> Iterator[Path]:

@@ -85,6 +85,20 @@ def test_what_must_stay_behind_is_refused_by_name(root, cells, extra, who):
     bundle.pack(["import kernels.linear"], root, without=["kernels.line", "labs.keys"])
 
 
+LATER = "import typing\nif typing.TYPE_CHECKING:\n    import labs.keys\ndef solve():\n    from labs import keys\nNAMED = 'labs.keys:ANSWER'\n"
+
+
+def test_what_is_only_imported_later_may_stay_behind(root):
+    (root / "labs/kit.py").write_text(LATER)
+    assert "labs/keys/__init__.py" in bundle.pack(["import labs.kit"], root).files
+    packed = bundle.pack(["import labs.kit"], root, without=["labs.keys"])
+    assert packed.files == ("labs/__init__.py", "labs/kit.py")
+    (root / "labs/kit.py").write_text("def solve():\n    import labs.other\n")
+    (root / "labs/other.py").write_text("try:\n    import labs.keys\nexcept ImportError:\n    pass\n")
+    with pytest.raises(ValueError, match=r"labs\.keys must not travel .*labs/other\.py"):
+        bundle.pack(["import labs.kit"], root, without=["labs.keys"])
+
+
 def test_the_cell_unpacks_once_mends_damage_and_says_one_line(root, tmp_path):
     packed = bundle.pack(["from kernels import linear"], root)
     home = tmp_path / "home"
