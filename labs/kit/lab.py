@@ -19,11 +19,17 @@ from labs.kit.question import NotYet, Question, check
 
 @dataclass(frozen=True)
 class Lab:
-    """name: of the folder and the notebook. numbers(variant) -> what differs between students' copies."""
+    """name: of the folder and the notebook. numbers(variant) -> what differs between students' copies.
+
+    together: groups of question ids whose kernels are run in the same child processes, because
+    starting those takes seconds.
+    """
 
     name: str
     questions: tuple[Question, ...]
     numbers: Callable[[int], Mapping[str, Any]]
+    together: tuple[tuple[str, ...], ...] = ()
+    _kept: dict[str, Any] = field(default_factory=dict, compare=False)
     _state: dict[str, int] = field(default_factory=lambda: {"variant": 0}, compare=False)
 
     def setup(self, variant: int = 0) -> here.Here:
@@ -39,7 +45,10 @@ class Lab:
     def check(self, name: str, **options: Any) -> None:
         """Check one question with the names of the caller; raises NotYet with the reason."""
         frame = inspect.currentframe().f_back
-        check(find(self.questions, name), frame.f_globals, self.mine, **options)
+        question = find(self.questions, name)
+        group = next((group for group in self.together if name in group), ())
+        others = [find(self.questions, other) for other in group if other != name]
+        check(question, frame.f_globals, self.mine, together=others, kept=self._kept, **options)
 
 
 def find(questions: Sequence[Question], name: str) -> Question:
