@@ -1,7 +1,9 @@
 """Each way a catalog row can be wrong is refused, with file, row, field, value and remedy."""
 
 import copy
+import json
 import shutil
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from book import catalog
 from book.catalog.architecture import load_models
 from book.catalog.hardware import load_accelerators
 from book.catalog.measurements import load_published
+from book.catalog.rows import CatalogError, read
 
 FOLDER = Path(catalog.__file__).parent
 
@@ -188,3 +191,14 @@ def test_the_untouched_copy_loads(tmp_path):
     accelerators = load_accelerators(tmp_path / "accelerators.yaml")
     models = load_models(tmp_path / "models.yaml")
     assert load_published(tmp_path / "published.yaml", accelerators=accelerators, models=models)
+
+
+def test_a_file_that_became_json_reads_the_same_without_pyyaml(tmp_path, monkeypatch):
+    text = '{"schema_version": 1, "sources": {"a": "A"}, "rows": [{"id": "x", "gigabytes": 0.5}]}'
+    path = tmp_path / "rows.yaml"
+    path.write_text(text)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    assert read(path) == json.loads(text)
+    path.write_text(text[:-1])
+    with pytest.raises(CatalogError, match=r"rows\.yaml: not valid JSON"):
+        read(path)

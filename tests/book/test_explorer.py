@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ from traitlets import TraitError
 from book import catalog, explorer_payload, formulas
 from book.explorer import explore
 from book.formula import Formula, Parameter, symbol
+from book.source import ROOT
 
 CARDS = ["h100_sxm", "b200", "t4"]
 COUNTED = {
@@ -310,3 +313,26 @@ def test_any_text_survives_the_way_through_the_page():
     Reader().feed(explorer.static_html())
     assert json.loads(found["data-state"])["evidence"][0]["label"] == label
     assert json.loads(found["data-payload"]) == explorer.payload
+
+
+def test_without_anywidget_the_button_draws_the_explorer_anew_after_each_run():
+    code = """
+import sys; sys.modules["anywidget"] = None
+from types import SimpleNamespace
+from book import formulas
+from book.explorer import explore
+point = {"m": 8, "k": 64, "n": 64, "intensity": 3.2, "flops_per_s": 1e12}
+series = [{"rung": "timed", "label": "measured-here", "accelerator": None, "points": [point]}]
+explorer = explore(formulas.linear, ["h100_sxm"], m=8)
+bench = explorer.run_here(SimpleNamespace(name="linear", sizes=("m", "k", "n"), axis="m", sweep={}),
+                          lambda *_, **sizes: series)
+shown = lambda: bench.drawn.outputs[0]["data"]["text/html"]
+before = shown(); bench.run(); after = shown()
+print(explorer)
+print("rl-live" in before, "measured-here" in before, "measured-here" in after, bench.said.value)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "Explorer('explore-linear') (pip install anywidget links it to Python)",
+        "True False True ",
+    ], done.stderr

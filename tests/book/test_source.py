@@ -1,6 +1,7 @@
 """Code in a chapter comes from the tested file, whatever wraps it."""
 
 import functools
+import html
 from types import SimpleNamespace
 
 import pytest
@@ -68,3 +69,9 @@ def test_a_triton_kernel_is_shown_with_its_decorator():
         shown = source(kernel)
         assert shown.path == "kernels/linear.py"
         assert shown.code.startswith("@triton.jit\ndef ")
+
+
+def test_without_pygments_code_is_shown_plain(monkeypatch):
+    monkeypatch.setattr("book.source.highlight", None)
+    shown = source(cost, "linear")
+    assert html.escape(shown.code) in shown._repr_html_()
