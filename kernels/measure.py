@@ -11,7 +11,6 @@ Exit codes: 0 done; 1 a kernel was wrong or a result impossible; 2 nothing to me
 from __future__ import annotations
 
 import argparse
-import datetime
 import shlex
 import sys
 import time
@@ -21,25 +20,16 @@ from typing import Any
 
 from book.display import si
 from book.display import table as as_table
-from kernels.evidence import overhead, recorded, timed, traffic
+from kernels.evidence import overhead, recorded, recording, timed, traffic
 from kernels.evidence.clocks import Clock, EventClock
 from kernels.evidence.cpu import LABEL, cpu_roofline
 from kernels.evidence.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence.experiments import choose
-from kernels.evidence.machine import (
-    Device,
-    clocks,
-    commit,
-    cpu_here,
-    facts,
-    gpu_here,
-    software,
-    why_not_timed,
-)
+from kernels.evidence.machine import Device, clocks, cpu_here, gpu_here, why_not_timed
+from kernels.evidence.recording import empty
 from kernels.evidence.sweeps import sweep
 from kernels.experiment import Experiment
 
-ROOT = Path(__file__).resolve().parents[1]
 Say = Callable[[str], None]
 
 
@@ -102,25 +92,6 @@ def main(words: Sequence[str] | None = None) -> int:
     say(table(record))
     say(f"wrote {asked.out}")
     return 0 if good else 1
-
-
-def empty(device: Device, command: str) -> dict[str, Any]:
-    """A record with its provenance and nothing measured yet."""
-    return {
-        "schema": recorded.SCHEMA,
-        "kind": device.kind,
-        "device": facts(device),
-        "software": software(),
-        "clocks": {"before": clocks()} if device.kind == "gpu" else {},
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(ROOT),
-        "command": command,
-        "status": "partial",
-        "correct": {},
-        "ceilings": {},
-        "sweeps": [],
-        "notes": [],
-    }
 
 
 def measure_gpu(
@@ -214,20 +185,9 @@ def measure_cpu(record: dict[str, Any], quick: bool) -> None:
     """Fill `record` with this CPU's roofline by torch, under names of its own: no run of ours."""
     line = cpu_roofline(budget=0.05 if quick else 0.15)
     record["notes"].append(f"{LABEL}: torch's kernels in fp32, not this repository's.")
-    record["ceilings"]["fp32"] = _as_record(line.ceilings)
+    record["ceilings"]["fp32"] = recording.ceilings_as_record(line.ceilings)
     for name, axis, points in (("torch linear", "m", line.linear), ("torch dial", "k", line.dial)):
-        entries = [
-            {
-                "sizes": {s: p[s] for s in ("m", "k", "n")},
-                **{s: p[s] for s in ("seconds", "bytes_per_s", "flops_per_s", "intensity")},
-                "relative_error": None,
-                "alarms": [],
-            }
-            for p in points
-        ]
-        record["sweeps"].append(
-            {"experiment": name, "axis": axis, "dtype": "fp32", "fixed": {}, "points": entries}
-        )
+        record["sweeps"].append(recording.sweep_as_record(name, axis, "fp32", points))
 
 
 def table(record: dict[str, Any]) -> str:
@@ -272,13 +232,8 @@ def _point(*what: Any) -> tuple[timed.Timed | None, str]:
 def _ceilings(record: dict[str, Any], device: Device, dtype: str, clock: Clock, say: Say) -> timed.Ceilings:
     if dtype not in record["ceilings"]:
         say(f"measuring the ceilings in {dtype}")
-        record["ceilings"][dtype] = _as_record(timed.ceilings(device, dtype, clock))
-    kept = record["ceilings"][dtype]
-    return timed.Ceilings(**{**kept, "notes": tuple(kept["notes"])})
-
-
-def _as_record(tops: timed.Ceilings) -> dict[str, Any]:
-    return {**vars(tops), "notes": list(tops.notes)}
+        record["ceilings"][dtype] = recording.ceilings_as_record(timed.ceilings(device, dtype, clock))
+    return recording.ceilings_of(record["ceilings"][dtype])
 
 
 def _count_traffic(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from book import catalog
@@ -41,7 +42,8 @@ class Evidence:
 
     rows: counted (see CountedRow). compiled: main kernels, for `accelerator`'s architecture at every
     size and for the others at the last. timed, ceilings: on the GPU that is here. recorded,
-    published: series as in `points`. status: rung -> a phrase that says how it stands.
+    published: series as in `points`. status: rung -> a phrase that says how it stands. measured:
+    the roofs of the reader's own records.
     """
 
     experiment: Experiment
@@ -54,6 +56,7 @@ class Evidence:
     recorded: tuple[dict[str, Any], ...]
     published: tuple[dict[str, Any], ...]
     status: Mapping[str, str]
+    measured: tuple[Roof, ...] = ()
 
     def points(self) -> list[dict[str, Any]]:
         """Series for the explorer and the figures, each with its rung.
@@ -94,6 +97,7 @@ class Evidence:
         roofs = [Roof(f"{card.short_name} {self.dtype}", card.peak(self.dtype), card.bandwidth)]
         if self.ceilings:
             roofs.append(self.ceilings.roof("measured here"))
+        roofs += self.measured
         mine = [s for s in self.points() if s["accelerator"] in (None, self.accelerator)]
         return figures.roofline(roofs, mine, alt=self._finding())
 
@@ -135,6 +139,7 @@ def confirm(
     published: str | None = None,
     accelerator: str | None = None,
     timed_sizes: Mapping[str, Any] | None = None,
+    records: Path | str | None = None,
     **sizes: Any,
 ) -> Evidence:
     """Collect the evidence for `experiment`; raises PhysicsDisagrees where a count is off by a byte.
@@ -143,13 +148,21 @@ def confirm(
     experiment's name. accelerator: a catalog id, by default the GPU that is here, else h100_sxm.
     sizes: for counted and compiled, one of them a list; those left out come from the "counted"
     sweep. timed_sizes: in place of the "timed" sweep's, which is large enough to mean something.
+    records: a record of the reader's own (`kernels.measure` and the labs write them), shown beside
+    the book's, with the roof it measured; its card is then the default accelerator.
     """
     wanted = RUNGS if rungs is None else tuple(rungs)
     for rung in wanted:
         if rung not in RUNGS:
             raise ValueError(f"rungs = {rung!r}: not a rung; choose from {', '.join(RUNGS)}.")
     here = gpu_here() if accelerator is None or "timed" in wanted else None
-    accelerator = accelerator or (here.accelerator if here else None) or STAND_IN
+    own = () if records is None else (recorded.load(records),)
+    accelerator = (
+        accelerator
+        or next((card for record in own if (card := recorded.card_of(record))), None)
+        or (here.accelerator if here else None)
+        or STAND_IN
+    )
     card = catalog.accelerator(accelerator)
     rows = sweep(experiment, "counted", **sizes)
     status: dict[str, str] = {}
@@ -170,11 +183,14 @@ def confirm(
             found["timed"], found["ceilings"], status[rung] = _timed(experiment, here, timed_sizes or {})
         elif rung == "recorded":
             found["recorded"] = recorded.points(key(experiment))
+            if own:
+                found["recorded"] += recorded.points(key(experiment), records=own, others=True)
             status[rung] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
         else:
             found["published"], status[rung] = _published(experiment, published)
     dtype = next(d for d in experiment.dtypes if d in card.peaks)
-    return Evidence(experiment, card.id, dtype, **found, status=status)
+    roofs = tuple(roof for record in own for roof in recorded.roofs(record, key(experiment)))
+    return Evidence(experiment, card.id, dtype, **found, status=status, measured=roofs)
 
 
 def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tuple, str]:

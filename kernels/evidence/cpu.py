@@ -7,6 +7,7 @@ GPU's evidence.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from kernels.evidence.machine import cpu_here
 LABEL = "this CPU, torch"
 ROWS = (1, 2, 16, 64, 256)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256)  # of the dial: intensity is near width / 4
+STREAM = 2**25  # numbers that copy and triad move: larger than any cache
 ITEMSIZE = 4  # fp32: the one dtype whose speed is steady on CPUs
 
 
@@ -150,37 +152,62 @@ def cpu_roofline(
     return CpuRoofline(
         cpu_here().name,
         torch.get_num_threads(),
-        *_stream(torch, clock, budget),
-        tuple(_dial(torch, clock, width, budget) for width in widths),
-        tuple(_linear(torch, clock, size, rows, budget)),
+        *_stream_rates(clock, budget),
+        tuple(dial(clock, width, budget) for width in widths),
+        tuple(linear(clock, size, m, budget) for m in rows),
     )
 
 
-def _stream(torch: Any, clock: Clock, budget: float, n: int = 2**25) -> tuple[float, float, float]:
+def _stream_rates(clock: Clock, budget: float, n: int = STREAM) -> tuple[float, float, float]:
+    took = stream(clock, budget, n)
+    moved = {
+        "copy": cost.copy(n, ITEMSIZE).bytes,
+        "triad": cost.triad(n, ITEMSIZE).bytes,
+        "read": n * ITEMSIZE,
+    }
+    return tuple(moved[name] / took[name].seconds for name in ("copy", "triad", "read"))
+
+
+def stream(clock: Clock, budget: float = 0.15, n: int = STREAM) -> dict[str, Timing]:
+    """How long "copy" (y = a), "triad" (y = a + 3 b) and "read" (a sum) take on n fp32 numbers."""
+    import torch
+
     a, b, y = torch.rand(n), torch.rand(n), torch.rand(n)
-    copied = clock.time(lambda: y.copy_(a), budget).seconds
-    added = clock.time(lambda: torch.add(a, b, alpha=3.0, out=y), budget).seconds
-    summed = clock.time(a.sum, budget).seconds
-    return cost.copy(n, ITEMSIZE).bytes / copied, cost.triad(n, ITEMSIZE).bytes / added, n * ITEMSIZE / summed
+    return {
+        "copy": clock.time(lambda: y.copy_(a), budget),
+        "triad": clock.time(lambda: torch.add(a, b, alpha=3.0, out=y), budget),
+        "read": clock.time(a.sum, budget),
+    }
 
 
-def _dial(torch: Any, clock: Clock, width: int, budget: float, n: int = 2**24) -> dict[str, Any]:
+def dial(clock: Clock, width: int, budget: float = 0.15, n: int = 2**24) -> dict[str, Any]:
+    """n numbers in groups of `width`, each group times one matrix: a point (see CpuRoofline)."""
+    import torch
+
     m = n // width
     x, w, y = torch.rand(m, width), torch.rand(width, width), torch.empty(m, width)
     timing = clock.time(lambda: torch.mm(x, w, out=y), budget)
-    return _point(cost.linear(m, width, width, ITEMSIZE), timing, m=m, k=width, n=width)
+    return timed_point(cost.linear(m, width, width, ITEMSIZE), timing, m=m, k=width, n=width)
 
 
-def _linear(torch: Any, clock: Clock, size: int, rows: tuple[int, ...], budget: float) -> list[dict]:
-    weights, points = torch.rand(size, size), []
-    for m in rows:
-        x = torch.rand(m, size)
-        timing = clock.time(lambda x=x: torch.nn.functional.linear(x, weights), budget)
-        points.append(_point(cost.linear(m, size, size, ITEMSIZE), timing, m=m, k=size, n=size))
-    return points
+def linear(clock: Clock, size: int, m: int, budget: float = 0.15) -> dict[str, Any]:
+    """A linear layer of m rows, k = n = size: a point (see CpuRoofline)."""
+    import torch
+
+    x, weights = torch.rand(m, size), _weights(size)
+    timing = clock.time(lambda: torch.nn.functional.linear(x, weights), budget)
+    return timed_point(cost.linear(m, size, size, ITEMSIZE), timing, m=m, k=size, n=size)
 
 
-def _point(work: cost.Cost, timing: Timing, **sizes: int) -> dict[str, Any]:
+@functools.lru_cache(maxsize=1)  # the rows of a sweep share one weight
+def _weights(size: int) -> Any:
+    import torch
+
+    return torch.rand(size, size)
+
+
+def timed_point(work: cost.Cost, timing: Timing, **sizes: int) -> dict[str, Any]:
+    """Sizes, seconds and rates of one timed piece of work, in SI units."""
     return {
         **sizes,
         "seconds": timing.seconds,

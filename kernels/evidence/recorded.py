@@ -1,8 +1,8 @@
 """The rung "recorded": earlier timed runs of this repository's kernels, kept as JSON files.
 
-A record says where it comes from: card, driver, versions, clocks, date, commit and command. It is
-written sweep by sweep, so a run that is cut short leaves what it had. `python -m kernels.measure`
-writes records; nothing else does.
+A record says where it comes from: card, driver, versions, clocks, date, commit and command.
+`python -m kernels.measure` writes the ones in `FOLDER`, sweep by sweep, so a run that is cut short
+leaves what it had. The labs write records of the same form, which a reader keeps.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from book.roofline import Roof
 from kernels.evidence.child import write_atomically
 
 SCHEMA = 1
@@ -145,30 +146,56 @@ def _validate_sweep(sweep: Mapping[str, Any], where: str) -> None:
                 )
 
 
+def card_of(record: Mapping[str, Any]) -> str | None:
+    """The catalog's id of the card of a record, or None."""
+    return record["device"].get("accelerator") or accelerator_of(record["device"]["name"])
+
+
+def roofs(record: Mapping[str, Any], experiment: str) -> tuple[Roof, ...]:
+    """The roofs that a record measured, in those dtypes in which it has this experiment or a stand-in."""
+    dtypes = {sweep["dtype"] for sweep in record["sweeps"] if sweep["experiment"] in stand_ins(experiment)}
+    return tuple(
+        Roof(f"measured, {record['device']['name']} {dtype}", tops["peak"], tops["bandwidth"])
+        for dtype, tops in record["ceilings"].items()
+        if dtype in dtypes
+    )
+
+
+def stand_ins(experiment: str) -> dict[str, str]:
+    """What a reader's record may hold in the place of a kernel of ours -> whose code it was."""
+    names = {experiment: "", f"own {experiment}": "own kernel", f"torch {experiment}": "torch"}
+    return names | ({"torch dial": "torch"} if experiment == "fma_chain" else {})
+
+
 def points(
     experiment: str,
     *,
     records: Iterable[Mapping[str, Any]] | None = None,
     accelerator: str | None = None,
+    others: bool = False,
 ) -> tuple[dict[str, Any], ...]:
     """Recorded series of one experiment, for the explorer: {"rung", "label", "accelerator", "points"}.
 
     experiment: its key (see kernels.evidence.experiments). accelerator: only this card's, by
-    catalog id. Points with an alarm stay in the file and out of
-    the picture. () means "not measured yet".
+    catalog id. Points with an alarm stay in the file and out of the picture. others: also
+    what stands for our kernel in a reader's own record, such as "torch linear", labelled with whose
+    code it was. () means "not measured yet".
     """
+    names = stand_ins(experiment) if others else {experiment: ""}
     series = []
     for record in load_all() if records is None else records:
-        card = record["device"].get("accelerator") or accelerator_of(record["device"]["name"])
+        card = card_of(record)
         if accelerator is not None and card != accelerator:
             continue
         for sweep in record["sweeps"]:
             good = [p for p in sweep["points"] if not p["alarms"]]
-            if sweep["experiment"] != experiment or not good:
+            if sweep["experiment"] not in names or not good:
                 continue
             label = f"{record['device']['name']}, {sweep['dtype']}, {record['date'][:10]}"
             if record["kind"] == "cpu":
                 label = f"CPU, torch: {label}"
+            elif names[sweep["experiment"]]:
+                label = f"{names[sweep['experiment']]}: {label}"
             series.append(
                 {
                     "rung": "recorded",

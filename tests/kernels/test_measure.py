@@ -12,6 +12,7 @@ import torch
 from kernels import measure
 from kernels.evidence import cpu, overhead, recorded
 from kernels.evidence.errors import Unsupported
+from kernels.evidence.recording import ROOT
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 
@@ -141,7 +142,7 @@ def test_the_command_needs_no_package_of_the_book(tmp_path):
         f"sys.exit(measure.main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=measure.ROOT, env=os.environ
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ
     )
     assert (done.returncode, "there is no such kernel" in done.stderr) == (2, True), done.stderr
 
