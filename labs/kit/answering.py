@@ -292,9 +292,9 @@ class Tape:
 def plans(ask: dict[str, Any], namespace: dict[str, Any]) -> dict[str, Any]:
     """{"plans": [{"buffers", "steps", "returns"} or {"error"}]}, one for each call."""
     function, made = wanted(ask["function"], namespace), []
-    for call in ask["calls"]:
+    for call, scalars in zip(ask["calls"], ask["scalars"], strict=True):
         try:
-            made.append(plan(function, call))
+            made.append(plan(function, call, scalars))
         except Problem as problem:
             made.append({"error": str(problem)})
         except Exception as error:  # noqa: BLE001
@@ -302,7 +302,7 @@ def plans(ask: dict[str, Any], namespace: dict[str, Any]) -> dict[str, Any]:
     return {"plans": made}
 
 
-def plan(function: Any, inputs: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def plan(function: Any, inputs: dict[str, dict[str, Any]], scalars: dict[str, Any]) -> dict[str, Any]:
     """Call the launcher once with tensors of these shapes and return what it would have launched."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -319,7 +319,7 @@ def plan(function: Any, inputs: dict[str, dict[str, Any]]) -> dict[str, Any]:
     Recorder.tape = tape
     try:
         with Watch():
-            returned = function(**tensors)
+            returned = function(**tensors, **scalars)
     finally:
         Recorder.tape = None
     if not isinstance(returned, torch.Tensor):

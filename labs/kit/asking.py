@@ -100,6 +100,7 @@ def _request(name: str, ask: Ask) -> dict[str, Any]:
         "kind": "plans",
         "function": ask.function,
         "calls": [case.specification() for case in ask.cases],
+        "scalars": [dict(case.scalars) for case in ask.cases],
     }
 
 
@@ -252,6 +253,7 @@ def _run(run: Run, made: Mapping[str, Any], told: Mapping[str, Any], result: str
         output=unpacked(told["output"]),
         traffic=traffic,
         dot_flops=told["dot_flops"],
+        alu_flops=told["alu_flops"],
         programs=told["programs"],
         launches=launches,
     )

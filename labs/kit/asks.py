@@ -29,10 +29,12 @@ class Case:
     """One launch of a kernel. sizes: for the comment ("m = 17, ..."); inputs: arrays by argument name.
 
     An array may be a view with any positive strides; the launcher gets a tensor with the same.
+    scalars: the launcher's other arguments, by name.
     """
 
     sizes: Mapping[str, int]
     inputs: Mapping[str, np.ndarray]
+    scalars: Mapping[str, int | float] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return ", ".join(f"{name} = {size:,}" for name, size in self.sizes.items())
@@ -96,7 +98,7 @@ class Run:
     """One case: what the kernels put out (float64) and what they touched.
 
     traffic: {buffer: {"reads" or "writes": {"unique", "block", "issued", "sector"}}} in bytes (see
-    kernels.evidence.counted); buffers are the inputs' names, the result's, and "scratch".
+    kernels.evidence.counted, for dot_flops and alu_flops too); buffers are the inputs' names, the result's, and "scratch".
     launches: (kernel, grid, scalar arguments) in order.
     """
 
@@ -104,6 +106,7 @@ class Run:
     output: np.ndarray | None = None
     traffic: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     dot_flops: int = 0
+    alu_flops: int = 0
     programs: int = 0
     launches: tuple[tuple[str, tuple[int, ...], Mapping[str, Any]], ...] = ()
     error: str = ""
