@@ -13,7 +13,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 PACKAGES = ("book", "kernels", "labs")
@@ -36,8 +36,10 @@ def askers(cells: Iterable[str], root: Path, without: Sequence[str] = ()) -> dic
     a function, or named in a string). Where an import at the top of a module needs one, it is found.
     """
 
+    named = cache(lambda name: tuple(_module_files(name, root)))  # many modules import the same ones
+
     def files(imports: Iterable[tuple[str, bool]]) -> list[Path]:
-        wanted = ((file, later) for name, later in imports for file in _module_files(name, root))
+        wanted = ((file, later) for name, later in imports for file in named(name))
         return [file for file, later in wanted if not (later and left_out(file, root, without))]
 
     found: dict[Path, Path | None] = {}
