@@ -35,7 +35,6 @@ def askers(cells: Iterable[str], root: Path, without: Sequence[str] = ()) -> dic
     without: modules that are left out, and all below them, where they are only imported later (inside
     a function, or named in a string). Where an import at the top of a module needs one, it is found.
     """
-
     named = cache(lambda name: tuple(_module_files(name, root)))  # many modules import the same ones
 
     def files(imports: Iterable[tuple[str, bool]]) -> list[Path]:
