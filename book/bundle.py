@@ -70,8 +70,8 @@ def pack(
     them only later, inside a function or by name in a string. Raises ValueError naming the module and
     who asks for it where an import at the top of a module needs one, and for a file that is not text.
     """
-    contents = _contents(list(cells), root, list(extra), tuple(without))
-    text = json.dumps(contents, ensure_ascii=False, separators=(",", ":")).encode()
+    found = contents(list(cells), root, extra=extra, without=without)
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     digest = hashlib.sha256(text).hexdigest()
     version = f"{_project_version(root)}+{digest[:10]}"
     # The old container format is the smallest; Python can read it everywhere.
@@ -80,7 +80,7 @@ def pack(
     lines = [letters[i : i + LINE] for i in range(0, len(letters), LINE)]
     call = "\n".join([f'_set_up("{version}", """', *lines, '""")', "del _set_up"])
     code = inspect.getsource(unpack._set_up).rstrip("\n")
-    return Bundle(tuple(contents), digest, version, f"{TITLE}\n{ABOUT}\n\n\n{code}\n\n\n{call}")
+    return Bundle(tuple(found), digest, version, f"{TITLE}\n{ABOUT}\n\n\n{code}\n\n\n{call}")
 
 
 def self_contained(
@@ -95,10 +95,14 @@ def self_contained(
     A cell from an earlier call is replaced. A notebook that imports nothing of ours gets none. In
     an nbgrader notebook the cell is read-only. Raises what `pack` raises.
     """
+    code = [c.source for c in notebook.cells if c.cell_type == "code" and c.get("id") != CELL_ID]
+    return with_cell(notebook, pack(code, root, extra=extra, without=without))
+
+
+def with_cell(notebook: NotebookNode, bundle: Bundle) -> NotebookNode:
+    """A copy of `notebook` with the cell of this bundle; see `self_contained`."""
     made = copy.deepcopy(notebook)
     made.cells = [c for c in made.cells if c.get("id") != CELL_ID]
-    code = [c.source for c in made.cells if c.cell_type == "code"]
-    bundle = pack(code, root, extra=extra, without=without)
     if not bundle.files:
         return made
     titled = bool(made.cells) and made.cells[0].cell_type == "markdown"
@@ -127,8 +131,11 @@ def cell(bundle: Bundle, *, graded: bool = False) -> NotebookNode:
     return nbformat.v4.new_code_cell(bundle.text, id=CELL_ID, metadata=metadata)
 
 
-def _contents(cells: list[str], root: Path, extra: list[Path], without: tuple[str, ...]) -> dict[str, str]:
-    """path -> text of everything that travels, sorted."""
+def contents(
+    cells: Iterable[str], root: Path = ROOT, *, extra: Iterable[Path] = (), without: Iterable[str] = ()
+) -> dict[str, str]:
+    """path -> text of everything that travels, sorted; see `pack`."""
+    without = tuple(without)
     found: Mapping[Path, Path | None] = askers(cells, root, without)
     _refuse(found, root, without)
     files = set(found) - unnamed_data(found, root)

@@ -85,7 +85,13 @@ def test_what_must_stay_behind_is_refused_by_name(root, cells, extra, who):
     bundle.pack(["import kernels.linear"], root, without=["kernels.line", "labs.keys"])
 
 
-LATER = "import typing\nif typing.TYPE_CHECKING:\n    import labs.keys\ndef solve():\n    from labs import keys\nNAMED = 'labs.keys:ANSWER'\n"
+LATER = """import typing
+if typing.TYPE_CHECKING:
+    import labs.keys
+def solve():
+    from labs import keys
+NAMED = 'labs.keys:ANSWER'
+"""
 
 
 def test_what_is_only_imported_later_may_stay_behind(root):
