@@ -48,7 +48,10 @@ class ProgramLimits:
     total_seconds: float = 300
 
 
-def runner(sandbox: Sandbox, limits: ProgramLimits = ProgramLimits()) -> Runner:
+LIMITS = ProgramLimits()
+
+
+def runner(sandbox: Sandbox, limits: ProgramLimits = LIMITS) -> Runner:
     """A `Runner` for `asking.answer`: every call is a fresh sandbox. Any number of threads may use it.
 
     Raises SandboxFailed from a call when the sandbox, not the program, is to blame.

@@ -186,7 +186,7 @@ def _readable(cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         try:
             compile(cell.source, cell.name, "exec")
-        except (SyntaxError, ValueError):
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         good.append(cell.source)
     return good
