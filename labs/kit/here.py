@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 import kernels
-from book.display import bytes_
+from book.display import gibibytes
 from kernels import devices
 from kernels.evidence import machine
 
@@ -59,7 +59,7 @@ def look() -> Here:
         return Here("no triton" if missing else "counted", "cpu", cpu.name, "fp16", 2**28, tuple(words))
     dtype = kernels.default_dtype()
     words = [
-        f"{gpu.name}, {bytes_(gpu.memory_bytes)}, {bytes_(gpu.free_bytes)} free; kernels are compiled.",
+        f"{gpu.name}, {gibibytes(gpu.memory_bytes)}, {gibibytes(gpu.free_bytes)} free; kernels are compiled.",
         f"Matrices are {dtype}. Checks count bytes in a second process, in Triton's interpreter.",
     ]
     if gpu.target == "sm_75":
