@@ -25,16 +25,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 
+import psutil
+
 from labs.grading import inside, syscalls, users
-from labs.grading.job import Job, SandboxFailed, children
+from labs.grading.job import GONE, Job, SandboxFailed, children
 
 DEATH = 20  # s: how long the kernel may take to end a whole process namespace
 SHARED_MEMORY = 16 * 2**20  # bytes of /dev/shm
 OPEN_FILES = 256
 # All but the user's, which --unshare-all would try for too: a root that is shut in can't change its user.
 NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-# The first process of the sandbox: it collects orphans, and the rest dies with it. bubblewrap's own would do
-# as well, but is itself left as an orphan, a zombie where nobody collects those (as in many containers).
+# The first process of the sandbox: it collects orphans, and the rest dies with it. It stays the grader's
+# user, or --die-with-parent could not kill it. bubblewrap's own would do as well, but is itself left as an
+# orphan, a zombie where nobody collects those (as in many containers).
 FIRST = '"$@"; exit $?'
 SLACK = 2**30  # bytes of address space that is reserved but never touched
 
@@ -98,8 +101,7 @@ class Bubblewrap:
         else:
             made += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
             become = [self.setpriv, "--reuid", str(user), "--regid", str(user), "--clear-groups"]
-            become += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
-            become += ["--pdeathsig", "KILL", "--"]  # changing user took --die-with-parent's away
+            become += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
         made += ["--seccomp", str(fds["seccomp"])] if "seccomp" in fds else []
         made += _tree(inside.mounts(files))
         for at in ("/etc/passwd", "/etc/group"):
@@ -110,7 +112,7 @@ class Bubblewrap:
             made += [*self._perms("0777"), "--dir", folder]
         # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
         made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work", "--"]
-        return [*made, *become, "/bin/sh", "-c", FIRST, "sh", *self._limits(limits, user), *argv]
+        return [*made, "/bin/sh", "-c", FIRST, "sh", *become, *self._limits(limits, user), *argv]
 
     def _perms(self, mode: str) -> list[str]:
         """Bubblewrap has --perms since 0.5; only a root grader needs it, and candidates() sees to that."""
@@ -145,9 +147,14 @@ class _Init:
     def __init__(self, status: int, popen: subprocess.Popen):
         self.status, self.popen, self.fd, self.pid = status, popen, None, None
         self.report = self._line(DEATH)
-        with suppress(ValueError, KeyError, ProcessLookupError):
+        with suppress(ValueError, KeyError):
             self.pid = json.loads(self.report)["child-pid"]
-            self.fd = os.pidfd_open(self.pid)
+        with suppress(TypeError, OSError, AttributeError, *GONE):  # gone already, or Linux before 5.3
+            fd = os.pidfd_open(self.pid)
+            if psutil.Process(self.pid).ppid() == popen.pid:
+                self.fd = fd
+            else:  # the number went to somebody else meanwhile: not ours to kill
+                os.close(fd)
 
     def _line(self, seconds: float) -> bytes:
         """One line of bubblewrap's status; empty when it ended before."""
@@ -185,12 +192,7 @@ class _Init:
         report = self._line(0) or self._line(0)
         # Written only when the program was really started.
         if b"exit-code" not in report:
-            said = b""
-            with suppress(BlockingIOError):
-                said = os.read(self.popen.stdout.fileno(), 4096)
-            raise SandboxFailed(
-                f"bubblewrap ended with status {code}: {said.decode(errors='replace').strip()}"
-            )
+            raise SandboxFailed(f"{self.popen.args[0]} ended with status {code}:")
         return json.loads(report)["exit-code"], False
 
     def close(self) -> None:

@@ -59,7 +59,12 @@ class Container:
                 popen.kill()
 
             def finish(stopped: bool) -> tuple[int, bool]:
-                popen.wait(PATIENCE)
+                try:
+                    popen.wait(PATIENCE)
+                except subprocess.TimeoutExpired:
+                    raise SandboxFailed(f"{self.name}: container {name} does not end.") from None
+                if stopped:
+                    return popen.returncode, False
                 said = self._engine(
                     "inspect", "--format", "{{.State.ExitCode}} {{.State.OOMKilled}} {{.State.Error}}", name
                 )
@@ -97,7 +102,9 @@ class Container:
                     f"files[{at!r}] is {str(source)!r}; rename it so that it has no comma or quote."
                 )
             made += ["--mount", f"type=bind,source={source},target={at},readonly"]
-        for key, value in (inside.environment(env, 3) | {"PATH": PATH}).items():
+        variables = inside.environment(env, 3) | {"PATH": PATH}
+        variables.pop("LD_LIBRARY_PATH", None)  # for our Python, not for the image's
+        for key, value in variables.items():
             made += ["--env", f"{key}={value}"]
         made += ["--entrypoint", "/bin/sh", self.image, "-c", REWIRE, "sh"]
         # The image has a Python of its own, wherever ours lies.

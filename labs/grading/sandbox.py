@@ -102,9 +102,14 @@ def run(
             raise ValueError(f"files[{inside!r}] is {str(outside)!r}, which does not exist.")
     started = time.monotonic()
     with sandbox.start([str(a) for a in argv], files, dict(env or {}), limits) as job:
+        output = Kept(limits.output_bytes)
         try:
-            answer, output, stopped = _drive(job, question, limits, started)
+            answer, stopped = _drive(job, question, output, limits, started)
             code, out_of_memory = job.finish(stopped is not None)
+        except SandboxFailed as error:
+            job.kill()
+            _drain(job.output, output.add)
+            raise SandboxFailed(f"{error} {output.text().strip()}".strip()) from None
         except BaseException:
             job.kill()
             raise
@@ -122,9 +127,9 @@ def run(
     return Outcome(status, bytes(answer), output.text(), seconds, detail, output.total)
 
 
-def _drive(job: Job, question: bytes, limits: Limits, started: float):
-    """Feeds and reads the program until it ends or must be stopped: (answer, output, why it was stopped)."""
-    answer, output = bytearray(), Kept(limits.output_bytes)
+def _drive(job: Job, question: bytes, output: Kept, limits: Limits, started: float):
+    """Feeds and reads the program until it ends or must be stopped: (answer, why it was stopped)."""
+    answer = bytearray()
     waiting = memoryview(question)
     with selectors.DefaultSelector() as ready, ending(job.popen) as ended:
         for fd in (job.output, job.answer):
@@ -139,13 +144,13 @@ def _drive(job: Job, question: bytes, limits: Limits, started: float):
         while job.popen.poll() is None:
             now = time.monotonic()
             if now - started > limits.seconds:
-                return answer, output, _stop(job, "timeout", f"It ran longer than {limits.seconds:g} s")
+                return answer, _stop(job, "timeout", f"It ran longer than {limits.seconds:g} s")
             if now >= look:
                 memory, count = resident(job.processes(), limits.memory_bytes)
                 if count > limits.processes:
-                    return answer, output, _stop(job, *_too_many(limits))
+                    return answer, _stop(job, *_too_many(limits))
                 if memory > limits.memory_bytes:
-                    return answer, output, _stop(job, *_too_much(limits))
+                    return answer, _stop(job, *_too_much(limits))
                 look = now + min(max((now - started) / 10, POLL[0]), POLL[1])
             for key, _ in ready.select(max(0.0, min(look, started + limits.seconds + 0.001) - now)):
                 if key.fd == job.output or key.fd == job.answer:
@@ -157,7 +162,7 @@ def _drive(job: Job, question: bytes, limits: Limits, started: float):
                     else:
                         answer += data or b""
                         if len(answer) > limits.answer_bytes:
-                            return answer, output, _stop(job, *_too_large(limits))
+                            return answer, _stop(job, *_too_large(limits))
                 elif key.fd != ended:
                     try:
                         waiting = waiting[os.write(key.fd, waiting[:CHUNK]) :]
@@ -166,7 +171,7 @@ def _drive(job: Job, question: bytes, limits: Limits, started: float):
                     if not waiting:
                         ready.unregister(key.fd)
                         stdin.close()
-    return answer, output, None
+    return answer, None
 
 
 def _stop(job: Job, status: str, why: str) -> tuple[str, str]:
