@@ -36,6 +36,7 @@ STAMP = "inference_roofline"  # in a written notebook's metadata: what it was ma
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connects to the reading of the configuration and to the end of a build."""
     app.connect("config-inited", add_launch_button)
+    app.connect("html-page-context", drop_other_pages, priority=900)
     app.connect("build-finished", replace_notebooks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -66,6 +67,20 @@ def add_launch_button(app: Sphinx, config: Config) -> None:
     }
 
 
+def drop_other_pages(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """A Markdown page that computes something is a notebook to the theme; it is none to a reader."""
+    if context.get("page_source_suffix") == ".ipynb":
+        return
+    buttons = [b for b in context.get("header_buttons", ()) if b.get("label") != "launch-buttons"]
+    for group in buttons:
+        if group.get("label") == "download-buttons":
+            kept = [b for b in group["buttons"] if b["label"] != "download-notebook-button"]
+            group["buttons"] = kept
+    context["header_buttons"] = buttons
+
+
 def replace_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """Writes the self-contained version of every notebook page that doesn't have it yet."""
     if exception is not None or app.builder.format != "html":
@@ -87,15 +102,24 @@ def _replace(app: Sphinx, docname: str) -> bool:
     maker = [inspect.getsource(module) for module in (bundle, unpack)]
     parts = [nbformat.writes(notebook), fingerprint(code, root, *maker)]
     stamp = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    with suppress(nbformat.reader.NotJSONError):
-        if nbformat.read(target, as_version=4).metadata.get(STAMP) == stamp:
-            return False
-    whole = bundle.self_contained(notebook, root)
-    whole.metadata[STAMP] = stamp
-    temporary = target.with_suffix(".new")
-    nbformat.write(whole, temporary)
-    temporary.replace(target)
+    # Sphinx may copy the source anew, so what was made is kept outside the site.
+    kept = Path(app.doctreedir) / "downloads" / f"{docname}.ipynb"
+    if not kept.exists() or nbformat.read(kept, as_version=4).metadata.get(STAMP) != stamp:
+        whole = bundle.self_contained(notebook, root)
+        whole.metadata[STAMP] = stamp
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        _write(kept, nbformat.writes(whole).encode() + b"\n")
+    if target.read_bytes() == kept.read_bytes():
+        return False
+    _write(target, kept.read_bytes())
     return True
+
+
+def _write(path: Path, content: bytes) -> None:
+    """In one step, so that nobody finds half a notebook."""
+    temporary = path.with_suffix(".new")
+    temporary.write_bytes(content)
+    temporary.replace(path)
 
 
 def _repository(folder: Path) -> dict[str, Any]:

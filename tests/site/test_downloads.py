@@ -23,10 +23,26 @@ import sys
 sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "book/extensions")!r}]
 extensions = ["myst_nb", "downloads"]
 nb_execution_mode = "off"
+suppress_warnings = ["myst-nb.lexer"]  # a run would tell it
 nb_ipywidgets_js = {{}}
 html_theme = "sphinx_book_theme"
 html_theme_options = {{"repository_url": "", "launch_buttons": {{}}}}
 exclude_patterns = ["_build"]
+"""
+# The front page computes something too, which makes it a notebook to the theme.
+INDEX = """---
+file_format: mystnb
+kernelspec: {name: python3, display_name: Python 3}
+---
+# Index
+
+```{code-cell}
+1
+```
+
+```{toctree}
+chapters/one
+```
 """
 URL = "https://github.com/some-one/some-book"
 
@@ -43,10 +59,9 @@ def project(tmp_path_factory) -> Path:
     )
     notebook.cells[1].outputs = [nbformat.v4.new_output("stream", text="a run of the author's\n")]
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
-    notebook.metadata.language_info = {"name": "python", "pygments_lexer": "ipython3"}
     files = {
         "conf.py": CONF,
-        "index.md": "# Index\n\n```{toctree}\nchapters/one\n```\n",
+        "index.md": INDEX,
         "book/__init__.py": "",
         "book/numbers.py": "ONE = 1\n",
         "chapters/one.ipynb": nbformat.writes(notebook),
@@ -91,11 +106,17 @@ def test_it_is_written_again_when_and_only_when_something_in_it_changed(project)
     """The end of a build at which Sphinx copied no source."""
     env = SimpleNamespace(found_docs={"chapters/one"}, doc2path=lambda name: project / f"{name}.ipynb")
     html = SimpleNamespace(format="html")
-    app = SimpleNamespace(env=env, builder=html, srcdir=project, outdir=project / "_build/html")
+    app = SimpleNamespace(env=env, builder=html, srcdir=project)
+    app.outdir, app.doctreedir = project / "_build/html", project / "_build/html/.doctrees"
     file = project / "_build/html/_sources/chapters/one.ipynb"
     written = file.stat().st_mtime_ns
     downloads.replace_notebooks(app, None)
     assert file.stat().st_mtime_ns == written
+    made = file.read_bytes()
+    file.write_bytes((project / "chapters/one.ipynb").read_bytes())  # as Sphinx does with a page it writes
+    downloads.replace_notebooks(app, None)
+    assert file.read_bytes() == made
+    written = file.stat().st_mtime_ns
     (project / "book/numbers.py").write_text("ONE = 'another'\n")
     downloads.replace_notebooks(app, ValueError("the build failed"))
     assert file.stat().st_mtime_ns == written
@@ -106,6 +127,9 @@ def test_it_is_written_again_when_and_only_when_something_in_it_changed(project)
 def test_with_an_address_colab_opens_the_published_copy(project):
     soup = build(project, f"repository: {{url: {URL}, branch: main, site_branch: pages}}")
     (button,) = soup.select(".dropdown-launch-buttons a")
+    index = BeautifulSoup((project / "_build/html/index.html").read_text(), "html.parser")
+    assert "colab" not in str(index).lower() and not index.select(".btn-download-notebook-button")
+    assert index.select(".btn-download-source-button")
     path = downloaded(project, soup).relative_to(project / "_build/html").as_posix()
     assert button["href"] == (
         f"https://colab.research.google.com/github/some-one/some-book/blob/pages/{path}"
