@@ -138,7 +138,9 @@ def contents(
     without = tuple(without)
     found: Mapping[Path, Path | None] = askers(cells, root, without)
     _refuse(found, root, without)
-    files = set(found) - unnamed_data(found, root)
+    # A notebook is never read by a module that travels. A lab's master stands in a folder of a name
+    # that its modules say, and must not come along.
+    files = {path for path in set(found) - unnamed_data(found, root) if path.suffix != ".ipynb"}
     for path in extra:
         path = root / path
         inside = [p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts]

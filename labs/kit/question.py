@@ -19,6 +19,7 @@ import numpy as np
 from labs.kit import answering, local
 from labs.kit.asking import Cell, answer
 from labs.kit.asks import Answer, Ask, Calls, CallsAnswer, Kernel, Values, ValuesAnswer
+from labs.kit.blanks import blanks
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,13 @@ def _cells(launcher: str, names: Mapping[str, Any]) -> list[Cell]:
     cells = cells_of(function) if callable(function) else []
     if not cells:
         raise NotYet(f"{launcher} is not defined; run the cell that defines it.")
+    for source in (cell.source for cell in cells):
+        if lines := blanks(source):  # no child needs to be started to know how this ends
+            first = source.lstrip().split("\n")[0]
+            raise NotYet(
+                f"{launcher} is not answered yet: fill in the blank on line {lines[0]} of the cell that "
+                f"begins with {first!r}, and run the cell."
+            )
     return cells
 
 

@@ -105,6 +105,13 @@ def test_what_is_only_imported_later_may_stay_behind(root):
         bundle.pack(["import labs.kit"], root, without=["labs.keys"])
 
 
+def test_a_notebook_in_a_folder_that_a_module_names_stays_behind(root):
+    (root / "labs/kit.py").write_text("NAME = 'lab1-roof'\n")
+    (root / "labs/lab1-roof").mkdir()
+    (root / "labs/lab1-roof/lab1-roof.ipynb").write_text("{}")
+    assert "labs/lab1-roof/lab1-roof.ipynb" not in bundle.pack(["import labs.kit"], root).files
+
+
 def test_the_cell_unpacks_once_mends_damage_and_says_one_line(root, tmp_path):
     packed = bundle.pack(["from kernels import linear"], root)
     home = tmp_path / "home"
