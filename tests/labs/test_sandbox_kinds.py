@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -30,14 +31,30 @@ def test_without_a_sandbox_only_trusted_files_run(monkeypatch, tmp_path):
     assert type(sandbox.find(trusted=True)).__name__ == "Plain"
 
 
-def test_root_never_runs_a_program_as_root(monkeypatch, tmp_path):
-    box = sandbox.find()
+def test_root_never_runs_a_program_as_root(monkeypatch, box, tmp_path):
     for name in ("bwrap", "prlimit"):
         (tmp_path / name).symlink_to(getattr(box, name))
     monkeypatch.setenv("PATH", str(tmp_path))  # no setpriv
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(NoSandbox, match="a grader that is root needs setpriv"):
         sandbox.find()
+
+
+def test_a_sandbox_that_fails_is_not_the_programs_fault(box, tmp_path):
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'no namespaces for you' >&2; exit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(SandboxFailed, match="no namespaces for you"):
+        sandbox.run([sys.executable], question=b"", sandbox=replace(box, bwrap=str(broken)))
+
+
+def test_bad_input_is_named(box, tmp_path):
+    with pytest.raises(ValueError, match="give an absolute one"):
+        sandbox.run([sys.executable], question=b"", sandbox=box, files={"job/x": tmp_path})
+    with pytest.raises(ValueError, match="does not exist"):
+        sandbox.run([sys.executable], question=b"", sandbox=box, files={"/job/x": tmp_path / "gone"})
+    with pytest.raises(ValueError, match="Limits.seconds is 0"):
+        Limits(seconds=0)
 
 
 def plainly(source, files=None, **limits):
