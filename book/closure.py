@@ -156,7 +156,8 @@ def _data(names: Iterable[str], module: Path, root: Path) -> set[Path]:
     """
     found = {p for p in module.parent.iterdir() if p.suffix in DATA_SUFFIXES}
     bases = [p for p in module.parents if p == root or root in p.parents]
-    there = {base: set(os.listdir(base)) for base in bases}  # most names are no paths: don't ask for each
+    # Most names are no paths: don't ask for each. And what is hidden, such as .git, is nobody's data.
+    there = {base: {name for name in os.listdir(base) if not name.startswith(".")} for base in bases}
     for path in (base / name for base in bases for name in names if name.split("/")[0] in there[base]):
         if path.is_file():
             found.add(path)

@@ -106,7 +106,9 @@ def test_what_is_only_imported_later_may_stay_behind(root):
 
 
 def test_a_notebook_in_a_folder_that_a_module_names_stays_behind(root):
-    (root / "labs/kit.py").write_text("NAME = 'lab1-roof'\n")
+    (root / "labs/kit.py").write_text("NAMES = 'lab1-roof', '.git'\n")
+    (root / ".git").mkdir()
+    (root / ".git/index").write_bytes(b"\xff")
     (root / "labs/lab1-roof").mkdir()
     (root / "labs/lab1-roof/lab1-roof.ipynb").write_text("{}")
     assert "labs/lab1-roof/lab1-roof.ipynb" not in bundle.pack(["import labs.kit"], root).files
