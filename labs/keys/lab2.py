@@ -1,0 +1,93 @@
+"""Lab 2's hidden cases: the questions of the kit, judged alike, at sizes that are drawn anew.
+
+Sizes are kept small enough that the smallest tiles, 16 by 16 by 16, finish in seconds too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from labs.kit import lab2
+from labs.kit.asks import Ask
+from labs.kit.lab2_cases import GAPS, TARGETS, TRANSPOSED, cancelling, case, kernel
+from labs.kit.question import Draw
+
+
+def _between(draw: Draw, *ranges: tuple[int, int]) -> tuple[int, ...]:
+    """One whole number from each range, both ends included."""
+    return tuple(int(draw.rng.integers(low, high + 1)) for low, high in ranges)
+
+
+def _aligned(draw: Draw) -> Mapping[str, Ask]:
+    m, n = 64 * _between(draw, (1, 2))[0], 64 * _between(draw, (1, 3))[0]
+    return kernel([case(draw.rng, m, 128, 128), case(draw.rng, 16, 64, n)])
+
+
+def _ragged(draw: Draw) -> Mapping[str, Ask]:
+    rng = draw.rng
+    return kernel(
+        [
+            case(rng, *_between(draw, (17, 47), (65, 110), (65, 140))),
+            case(rng, *_between(draw, (1, 15), (33, 63), (33, 90)), w=TRANSPOSED),
+            case(rng, *_between(draw, (33, 63), (40, 90), (33, 63)), x=TRANSPOSED, w=GAPS),
+            cancelling(rng, *_between(draw, (2, 31), (260, 300), (17, 40))),
+            case(rng, *_between(draw, (4081, 4096), (17, 31), (3, 15))),
+        ]
+    )
+
+
+def _bounds(draw: Draw) -> Mapping[str, Ask]:
+    """Just under and just over what tiles are made of."""
+    edges = [(a + d) for a in (16, 32, 64) for d in (-1, 1)]
+    sizes = [tuple(int(s) for s in draw.rng.choice(edges, 3)) for _ in range(3)]
+    tall = (128 + int(draw.rng.choice((-1, 1))), *(int(s) for s in draw.rng.choice((15, 17, 31, 33), 2)))
+    return kernel([case(draw.rng, 1, 1, 1), *(case(draw.rng, *size, GAPS, GAPS) for size in (*sizes, tall))])
+
+
+def _once(draw: Draw) -> Mapping[str, Ask]:
+    rows = (1, *_between(draw, (2, 16), (17, 32), (33, 64)))
+    k, n = _between(draw, (40, 90), (65, 130))
+    return kernel(case(draw.rng, m, k, n) for m in rows)
+
+
+def _distinct(draw: Draw) -> Mapping[str, Ask]:
+    small = case(draw.rng, *_between(draw, (1, 16), (60, 130), (60, 130)))
+    return kernel([small, case(draw.rng, *_between(draw, (65, 130), (65, 100), (65, 100)), w=TRANSPOSED)])
+
+
+def _traffic(draw: Draw) -> Mapping[str, Ask]:
+    small = _between(draw, (1, 64), (33, 60), (65, 140))
+    return lab2.own_traffic(draw, [small, _between(draw, (65, 200), (33, 60), (65, 140))])
+
+
+def _compiles(draw: Draw) -> Mapping[str, Ask]:
+    return kernel([case(draw.rng, *(16 * size for size in _between(draw, (3, 4), (3, 5), (3, 5))))], TARGETS)
+
+
+def _time(draw: Draw) -> Mapping[str, Ask]:
+    problems = []
+    for rows in ((1, 8), (100, 400), (2000, 4096)):
+        m, k, n = _between(draw, rows, (1000, 9000), (1000, 9000))
+        peak, bandwidth = draw.rng.uniform(5e13, 2e15), draw.rng.uniform(2e11, 6e12)
+        problems.append((m, k, n, float(peak), float(bandwidth), int(draw.rng.choice((1, 2, 4)))))
+    # and one on each side of the ridge, whatever was drawn
+    return lab2.predicted([*problems, (4096, 4096, 4096, 1e14, 1e12, 2), (2, 4096, 4096, 1e14, 1e12, 2)])
+
+
+_HIDDEN = {
+    "lab2-aligned": _aligned,
+    "lab2-ragged": _ragged,
+    "lab2-bounds": _bounds,
+    "lab2-once": _once,
+    "lab2-bytes": _distinct,
+    "lab2-traffic": _traffic,
+    "lab2-compiles": _compiles,
+    "lab2-time": _time,
+}
+
+QUESTIONS = tuple(replace(q, asks=_HIDDEN[q.id]) if q.id in _HIDDEN else q for q in lab2.QUESTIONS)
+_ABOUT_THE_KERNEL = tuple(q.id for q in QUESTIONS if "lab2-kernel" in q.needs)
+
+# The variant that a copy was set up with is the key's as well.
+LAB = replace(lab2.LAB, questions=QUESTIONS, together=(_ABOUT_THE_KERNEL,), _kept={})

@@ -1,0 +1,255 @@
+"""What lab 2's notebook calls besides its checks: count, time, and look at what others measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from book import catalog, cost, figures, roofline
+from book.display import Column, Table, si, table
+from kernels import devices
+from kernels.evidence import machine, published, recorded
+from kernels.evidence import timed as on_gpu
+from kernels.evidence.ceilings import Ceilings, ceilings
+from kernels.evidence.clocks import EventClock
+from kernels.evidence.cpu import cpu_roofline
+from kernels.evidence.interpreter import count as tallied
+from kernels.evidence.machine import Device
+from kernels.experiment import Experiment
+from labs.kit import local, record
+from labs.kit.asking import answer
+from labs.kit.asks import Case, Run
+from labs.kit.here import Here
+from labs.kit.lab2_cases import ITEMSIZE, case, kernel
+from labs.kit.lab2_wrong import relative_error, said
+from labs.kit.question import NotYet, cells_of
+
+Launcher = Callable[..., torch.Tensor]
+
+# ------------------------------------------------------------------------------------- counted
+
+
+def count(launcher: Launcher, m: int, k: int, n: int) -> Table:
+    """Run `launcher` once on random fp16 matrices in Triton's interpreter: what it asked memory for.
+
+    "asked for": each address once in every load; "least": the formula, each address once in all.
+    """
+    run = _counted(launcher, case(np.random.default_rng(), m, k, n))
+    formula = cost.linear(m, k, n, ITEMSIZE)
+    rows = []
+    for name, size in {**formula.reads, **formula.writes}.items():
+        verb = "writes" if name == "y" else "reads"
+        asked = run.bytes(name, verb, "block")
+        rows.append([name, verb, f"{asked:,} B", f"{size:,} B", f"{asked / size:.2f}"])
+    error = relative_error(run)
+    words = f"m = {m:,}, k = {k:,}, n = {n:,}: {run.programs:,} programs, relative error {error:.1e}"
+    return table(rows, ["tensor", "", "asked for", "least", "times"], words)
+
+
+def _counted(launcher: Launcher, one: Case) -> Run:
+    """In this process where kernels are interpreted anyway, else in children, as the checks do."""
+    if devices.MODE == "interpreted":
+        inputs = {name: torch.from_numpy(a) for name, a in one.inputs.items()}
+        with tallied() as tally:
+            y = launcher(**inputs)
+        names = {t.data_ptr(): name for name, t in {**inputs, "y": y}.items()}
+        traffic: dict[str, dict[str, dict[str, int]]] = {}
+        for verb in ("reads", "writes"):
+            for address, counted in tally.traffic_by_address(verb):
+                traffic.setdefault(names.get(address, "scratch"), {})[verb] = vars(counted)
+        return Run(one, y.double().numpy(), traffic, programs=tally.programs)
+    asked = answer(cells_of(launcher), kernel([one]), local.run)
+    told = asked.answers["linear"]
+    error = next(iter(asked.cell_errors.values()), "") or told.error or told.runs[0].error
+    if error:
+        raise NotYet(said(error))
+    return told.runs[0]
+
+
+# --------------------------------------------------------------------------------------- timed
+
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+WIDTH, OLD_CARDS_WIDTH = 8192, 4096
+CPU_ROWS, CPU_WIDTHS = (1, 2, 8, 32, 128), (256,)
+
+
+@dataclass(frozen=True)
+class Timings:
+    """A sweep of rows on this machine, against its measured ceilings.
+
+    yours, torchs: points with m, k, n, seconds, intensity, FLOP/s and bytes/s; `yours` is empty where
+    there is no GPU, since the interpreter's time means nothing. swept: the same as a record keeps them.
+    """
+
+    device: Device
+    tops: Ceilings
+    yours: Sequence[Mapping[str, Any]]
+    torchs: Sequence[Mapping[str, Any]]
+    swept: Mapping[str, Sequence[Any]]
+
+    def _table(self) -> Table:
+        yours = {p["m"]: p["seconds"] for p in self.yours}
+        rows = []
+        for p in self.torchs:
+            work = cost.linear(p["m"], p["k"], p["n"], catalog.itemsize(self.tops.dtype))
+            floor = roofline.time(work.flops, work.bytes, self.tops.peak, self.tops.bandwidth)
+            own = yours.get(p["m"])
+            rows.append(
+                {
+                    "m": p["m"],
+                    "floor": si(floor, "s"),
+                    "torch": si(p["seconds"], "s"),
+                    "yours": si(own, "s") if own else "not timed here",
+                    "share": f"{floor / (own or p['seconds']):.0%}",
+                }
+            )
+        share = "share of the roof, " + ("yours" if self.yours else "torch")
+        columns = ["m", Column("floor", "floor, measured roof"), "torch", "yours", Column("share", share)]
+        width, tops = self.torchs[0]["k"], self.tops
+        words = (
+            f"{self.device.name}, {tops.dtype}, k = n = {width:,}: "
+            f"{si(tops.bandwidth, 'B/s')} ({tops.bandwidth_by}), {si(tops.peak, 'FLOP/s')} ({tops.peak_by})"
+        )
+        return table(rows, columns, words)
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def __repr__(self) -> str:
+        return repr(self._table())
+
+    def figure(self) -> Any:
+        """The measured roof, torch's points and yours."""
+        series = [("torch", self.torchs), ("your kernel", self.yours)]
+        kind = "GPU" if self.device.kind == "gpu" else "CPU"
+        return figures.roofline(
+            [self.tops.roof(f"this {kind}, measured")],
+            [{"rung": "timed", "label": name, "points": list(points)} for name, points in series if points],
+            alt=(
+                f"The measured roofline of {self.device.name} with a linear layer at {len(self.torchs)} row "
+                "counts: the points climb along the bandwidth as rows are added, then level off."
+            ),
+        )
+
+    def export(self, path: str | Path) -> str:
+        """Keep what a GPU did as a record of the book, and say where it lies."""
+        if not self.yours:
+            return "No GPU, so your kernel has no times to keep. On a GPU this writes a record of the book."
+        tops = {self.tops.dtype: self.tops}
+        return f"Kept in {record.export(path, self.device, tops, self._sweeps(), command='lab2-linear')}."
+
+    def _sweeps(self) -> list[dict[str, Any]]:
+        fixed = {"k": self.torchs[0]["k"], "n": self.torchs[0]["n"]}
+        common = {"axis": "m", "dtype": self.tops.dtype, "fixed": fixed}
+        return [{"experiment": name, "points": list(points), **common} for name, points in self.swept.items()]
+
+
+def timed(launcher: Launcher, here: Here) -> Timings:
+    """Time `launcher` and torch from 1 to 4,096 rows on the GPU; without one, torch's linear on the CPU."""
+    device = machine.gpu_here() if here.mode == "gpu" else None
+    if device is None:
+        cpu = cpu_roofline(size=WIDTH, rows=CPU_ROWS, widths=CPU_WIDTHS, budget=0.1)
+        return Timings(machine.cpu_here(), cpu.ceilings, (), cpu.linear, {"torch linear": cpu.linear})
+    clock = EventClock(device.torch_device, device.l2_bytes)
+    tops = ceilings(device, here.dtype, clock)
+    small = device.target == "sm_75" or here.largest < 2 * ITEMSIZE * WIDTH**2
+    wide = dict.fromkeys(("k", "n"), OLD_CARDS_WIDTH if small else WIDTH)
+    swept = {
+        f"{whose} linear": [
+            on_gpu.measure(experiment(run), device, here.dtype, {"m": m, **wide}, clock, tops, 0.2)
+            for m in ROWS
+        ]
+        for whose, run in (("torch", torch.matmul), ("own", launcher))
+    }
+    points = {name: [{**vars(p), **p.sizes} for p in its] for name, its in swept.items()}
+    return Timings(device, tops, points["own linear"], points["torch linear"], swept)
+
+
+def experiment(run: Launcher | None = None) -> Experiment:
+    """The linear layer with somebody's launcher in it; it has no plan of its own."""
+
+    def none(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError("a lab's kernel is timed and counted; it has no plan.")
+
+    return Experiment(
+        name="linear",
+        sizes=("m", "k", "n"),
+        axis="m",
+        inputs=_inputs,
+        run=run if run is None else lambda x, w: run(x, w),
+        reference=lambda x, w: x.double() @ w.double(),
+        cost=cost.linear,
+        plan=none,
+        tiles=none,
+        launches=none,
+        sweep={},
+    )
+
+
+def _inputs(*, m: int, k: int, n: int, dtype: str, device: str, seed: int = 0) -> dict[str, torch.Tensor]:
+    generator = torch.Generator(device).manual_seed(seed)
+    shapes = {"x": (m, k), "w": (k, n)}
+    return {
+        name: torch.randn(shape, generator=generator, device=device).to(devices.TORCH_DTYPES[dtype])
+        for name, shape in shapes.items()
+    }
+
+
+# ---------------------------------------------------------------------------------- other cards
+
+
+def cards(numbers: Mapping[str, Any]) -> Table:
+    """The five accelerators of this copy: what their data sheets promise."""
+    rows = [
+        [name, facts["name"], si(facts["peak"], "FLOP/s", 4), si(facts["bandwidth"], "B/s", 4)]
+        for name, facts in numbers["cards"].items()
+    ]
+    words = f"m = {numbers['m']:,}, k = {numbers['k']:,}, n = {numbers['n']:,}, two bytes a number"
+    return table(rows, ["", "accelerator", "peak, 16 bits, dense", "bandwidth"], words)
+
+
+def reveal(predictions: Mapping[str, float], numbers: Mapping[str, Any]) -> Table:
+    """Predictions beside the recorded and the published times of the same sizes, where there are any."""
+    sizes = {name: numbers[name] for name in ("m", "k", "n")}
+    rows = []
+    for card, facts in numbers["cards"].items():
+        yours, row = predictions.get(card), {"accelerator": facts["name"]}
+        row["predicted"] = si(yours, "s") if yours else "nothing"
+        for rung, series in (
+            ("recorded", recorded.points("linear", accelerator=card)),
+            ("published", published.points(experiment(), accelerator=card)),
+        ):
+            points = [p for one in series for p in one["points"]]
+            found = [p["seconds"] for p in points if sizes.items() <= p.items()]
+            times = f" ({found[0] / yours:.2f} times yours)" if found and yours else ""
+            row[rung] = f"{si(found[0], 's')}{times}" if found else recorded.NOT_MEASURED
+        rows.append(row)
+    return table(rows, ["accelerator", "predicted", "recorded", "published"])
+
+
+def roofs(numbers: Mapping[str, Any]) -> Any:
+    """The five roofs, where your layer lies on them, and what was published about this width."""
+    intensity = cost.linear(numbers["m"], numbers["k"], numbers["n"], ITEMSIZE).intensity
+    five = [roofline.Roof(f["name"], f["peak"], f["bandwidth"]) for f in numbers["cards"].values()]
+    width = {"k": numbers["k"], "n": numbers["n"]}
+    series = [
+        {**one, "points": [p for p in one["points"] if width.items() <= p.items()]}
+        for card in numbers["cards"]
+        for one in published.points(experiment(), accelerator=card)
+    ]
+    strong = next(f["name"] for card, f in numbers["cards"].items() if card == "h100_sxm")
+    return figures.roofline(
+        five,
+        [one for one in series if one["points"]],
+        highlight=strong,
+        operating=(intensity, f"m = {numbers['m']:,}"),
+        alt=(
+            f"Five rooflines. The layer of {numbers['m']:,} rows lies at {intensity:.0f} FLOP/byte: left of "
+            "some ridges, right of others. Published times of two cards follow their roofs."
+        ),
+    )
