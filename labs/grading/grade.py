@@ -20,7 +20,7 @@ from labs.grading import master
 from labs.grading.isolated import LIMITS, ProgramLimits
 from labs.grading.job import SandboxFailed
 from labs.grading.submission import Submission
-from labs.grading.words import several, tidy
+from labs.grading.words import sentence, several, tidy
 from labs.kit.asking import Answers, Cell, Ran, Runner, answer
 from labs.kit.asks import Answer, Ask
 from labs.kit.blanks import blanks
@@ -244,7 +244,7 @@ def _comment(
     # The cell's own error says more than what follows from it, and is not said twice.
     if not any(verdict.comment and verdict.comment in part for part in parts):
         parts.append(verdict.comment)
-    text = " ".join(part for part in parts if part) or "Not right yet."
+    text = " ".join(sentence(part) for part in parts if part) or "Not right yet."
     lost = _lost(text, submission)
     return f"{lost} {text}" if lost else text
 

@@ -33,8 +33,8 @@ NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 class Submission:
     """cells: source by grade_id, in the master's order. untouched: those as they were handed out.
 
-    missing: why there is no such cell, by grade_id. elsewhere: names that only the student's own
-    cells define. notes: what was odd. digest: of the file. unreadable: why there is nothing to grade.
+    missing: why there is no such cell, by grade_id. elsewhere: names that only cells without
+    an answer define. notes: what was odd. digest: of the file. unreadable: why there is nothing to grade.
     """
 
     cells: Mapping[str, str] = field(default_factory=dict)
@@ -59,12 +59,22 @@ class _Cell:
     by_marker: str
 
 
+def digest_of(path: Path) -> str:
+    """The digest that `read` gives the file; OSError if it can't be opened."""
+    with path.open("rb") as file:
+        return _digest(file.read(LARGEST_FILE + 1))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def read(path: Path, assignment: master.Assignment) -> Submission:
     """The submission in a file. Never raises for what the file holds; OSError if it can't be opened."""
     size = path.stat().st_size
     with path.open("rb") as file:
         data = file.read(LARGEST_FILE + 1)
-    digest = hashlib.sha256(data).hexdigest()
+    digest = _digest(data)
     wanted = master.read(assignment).solutions
     notes: list[str] = []
     try:
@@ -221,16 +231,19 @@ def _python(source: str, name: str, notes: list[str]) -> str:
     for line in source.split("\n"):
         timed = TIMED.match(line)
         if timed:
-            out.append("%time")
             line = timed.group(1) + timed.group(2)
         elif MAGIC.match(line) and not line.lstrip().startswith("#"):
             out.append(line.split()[0])
             line = f"{line[: len(line) - len(line.lstrip())]}pass  # {line.lstrip()}"
         lines.append(line)
-    if not out or _tree("\n".join(lines)) is None:
+    made = "\n".join(lines)
+    if _tree(made) is None:
         return source  # then it is a syntax error, and shown as it was written
-    notes.append(f"{name}: lines for the notebook only ({several(list(dict.fromkeys(out)))}) were not run.")
-    return "\n".join(lines)
+    if out:
+        notes.append(
+            f"{name}: lines for the notebook only ({several(list(dict.fromkeys(out)))}) were not run."
+        )
+    return made
 
 
 def _names(own: list[_Cell]) -> Iterator[str]:

@@ -28,6 +28,12 @@ def cell(text: str) -> str:
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
+def sentence(text: str) -> str:
+    """Text with a full stop, so that another sentence may follow."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
 def several(names: list[str]) -> str:
     """["a", "b", "c"] -> "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
