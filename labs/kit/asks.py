@@ -98,7 +98,8 @@ class Run:
     """One case: what the kernels put out (float64) and what they touched.
 
     traffic: {buffer: {"reads" or "writes": {"unique", "block", "issued", "sector"}}} in bytes (see
-    kernels.evidence.counted, for dot_flops and alu_flops too); buffers are the inputs' names, the result's, and "scratch".
+    kernels.evidence.counted, for dot_flops and alu_flops too); buffers are the inputs' names, the
+    result's, and "scratch".
     launches: (kernel, grid, scalar arguments) in order.
     """
 
