@@ -12,6 +12,8 @@ import nbformat
 import numpy as np
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from labs.kit import answering
+from labs.kit.asking import Ran
 from labs.kit.asks import Calls, Case, Kernel, Values
 from labs.kit.lab import Lab
 from labs.kit.question import Question, Verdict
@@ -163,3 +165,21 @@ def hand_in(path: Path, sources: dict[str, str] | None = None, **changed: str) -
 def as_json(path: Path) -> dict[str, Any]:
     """A submission as a plain dict, to be damaged."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def pretend(program: str, request: dict[str, Any]) -> Ran:
+    """A Runner without processes, for tests of what surrounds it. It knows no kernels, so those fail."""
+    events: list[dict[str, Any]] = []
+    names: dict[str, Any] = {}
+    for cell in request["cells"]:
+        error = None if "triton" in cell["source"] else answering.run_cell(cell["id"], cell["source"], names)
+        events += [{"begin": cell["id"]}, {"done": cell["id"], "error": error}]
+    for ask in request["asks"]:
+        try:
+            answers = {"values": answering.values, "calls": answering.calls}[ask["kind"]](ask, names)
+        except KeyError:
+            answers = {"error": "no kernels here"}
+        except answering.Problem as problem:
+            answers = {"error": str(problem)}
+        events += [{"begin": ask["id"]}, {"done": ask["id"], **answers}]
+    return Ran(events)
