@@ -7,7 +7,7 @@ GPU's evidence.
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,7 +154,7 @@ def cpu_roofline(
         torch.get_num_threads(),
         *_stream_rates(clock, budget),
         tuple(dial(clock, width, budget) for width in widths),
-        tuple(linear(clock, size, m, budget) for m in rows),
+        tuple(linear(clock, size, rows, budget)),
     )
 
 
@@ -190,20 +190,16 @@ def dial(clock: Clock, width: int, budget: float = 0.15, n: int = 2**24) -> dict
     return timed_point(cost.linear(m, width, width, ITEMSIZE), timing, m=m, k=width, n=width)
 
 
-def linear(clock: Clock, size: int, m: int, budget: float = 0.15) -> dict[str, Any]:
-    """A linear layer of m rows, k = n = size: a point (see CpuRoofline)."""
+def linear(clock: Clock, size: int, rows: Sequence[int], budget: float = 0.15) -> list[dict[str, Any]]:
+    """A linear layer with k = n = size at these row counts: points (see CpuRoofline)."""
     import torch
 
-    x, weights = torch.rand(m, size), _weights(size)
-    timing = clock.time(lambda: torch.nn.functional.linear(x, weights), budget)
-    return timed_point(cost.linear(m, size, size, ITEMSIZE), timing, m=m, k=size, n=size)
-
-
-@functools.lru_cache(maxsize=1)  # the rows of a sweep share one weight
-def _weights(size: int) -> Any:
-    import torch
-
-    return torch.rand(size, size)
+    weights, points = torch.rand(size, size), []
+    for m in rows:
+        x = torch.rand(m, size)
+        timing = clock.time(lambda x=x: torch.nn.functional.linear(x, weights), budget)
+        points.append(timed_point(cost.linear(m, size, size, ITEMSIZE), timing, m=m, k=size, n=size))
+    return points
 
 
 def timed_point(work: cost.Cost, timing: Timing, **sizes: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labs.kit import bench, lab1_calls, lab1_dial, lab1_formulas, lab1_values
+from labs.kit import bench, lab1_calls, lab1_dial, lab1_formulas, lab1_ridge, lab1_values
 from labs.kit.lab import Lab
 from labs.kit.lab1_values import cards_table, numbers
 from labs.kit.question import Question
@@ -19,8 +19,8 @@ _FUNCTIONS = (
         ("lab1-rates-code",),
         (lab1_formulas.COPY, lab1_formulas.TRIAD, lab1_formulas.MATMUL),
     ),
-    ("lab1-rows", "Rows to the ridge", ("lab1-rows-code",), (lab1_formulas.ROWS,)),
-    ("lab1-knee", "The knee in a list of times", ("lab1-knee-code",), (lab1_formulas.KNEE,)),
+    ("lab1-rows", "Rows to the ridge", ("lab1-rows-code",), (lab1_ridge.ROWS,)),
+    ("lab1-knee", "The knee in a list of times", ("lab1-knee-code",), (lab1_ridge.KNEE,)),
 )
 
 

@@ -88,8 +88,8 @@ def _comment(
         return f"{where} stopped: {answer.returns[first][1].rstrip('.')}."
     if got[first] is None:
         return f"{formula.function} returns nothing; end it with `return ...`."
-    if not _number(got[first]):
-        return f"{formula.function} returns {got[first]!r}, which is no number."
+    if not is_number(got[first]):
+        return f"{formula.function} returns {shown(got[first])}, which is no number."
     for words, mistaken in formula.mistakes:
         if all(
             _explains(mistaken, call, value, min(formula.tolerance, 0.01))
@@ -120,23 +120,31 @@ def _argument(value: Any) -> str:
 def row(run: str, yours: Any, theirs: float) -> Mapping[str, Any]:
     """One line of "run, yours, theirs, difference"."""
     off = "–"
-    if _number(yours) and math.isfinite(theirs) and math.isfinite(yours) and theirs:
+    if is_number(yours) and math.isfinite(theirs) and math.isfinite(yours) and theirs:
         off = f"{100 * (yours / theirs - 1):+.2f} %"
     return {"run": run, "yours": shown(yours), "theirs": shown(theirs), "difference": off}
 
 
 def shown(value: Any) -> str:
     """A number to six digits, or whatever it is instead."""
-    return f"{value:,.6g}" if _number(value) else repr(value)[:40]
+    if is_number(value):
+        return f"{value:,.6g}"
+    try:
+        return repr(value)[:40]
+    except ValueError:  # an int of thousands of digits
+        return "a number too large"
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def is_number(value: Any) -> bool:
+    """Is `value` a number that fits a float? (True and False are not.)"""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < 10**300
 
 
 def close(value: Any, right: float, tolerance: float) -> bool:
     """Is `value` a number, and within a relative tolerance of `right`? Infinity is close to itself."""
-    return _number(value) and math.isclose(value, right, rel_tol=tolerance)
+    return is_number(value) and math.isclose(value, right, rel_tol=tolerance)
 
 
 def sentence(text: str) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 
 from book import catalog, cost, roofline
 from labs.kit.asks import Ask, Values, ValuesAnswer
-from labs.kit.lab1_calls import close, row, sentence
-from labs.kit.lab1_formulas import rows
+from labs.kit.lab1_calls import close, is_number, row, sentence, shown
+from labs.kit.lab1_ridge import rows
 from labs.kit.question import Draw, Verdict
 
 CARDS = ("l4", "a10g", "l40s", "a100_80gb_sxm", "h100_sxm", "h200_sxm", "b200", "mi300x")
@@ -73,7 +73,7 @@ def judge_floors(answers: Mapping[str, ValuesAnswer], asked: Mapping[str, Ask], 
     problem = answer.error or answer.errors.get("floors")
     if problem:
         return Verdict(False, sentence(problem))
-    floors = answer.values["floors"]
+    floors = answer.values.get("floors")
     if not isinstance(floors, dict):
         return Verdict(False, "floors is no dict; write {'l4': seconds, ...} with the keys of the table.")
     right = {name: _floor(mine, name) for name in mine["cards"]}
@@ -157,8 +157,8 @@ def judge_own(answers: Mapping[str, ValuesAnswer], asked: Mapping[str, Ask], dra
         return Verdict(False, sentence(problem))
     own = answer.values
     for name in OWN[1:]:
-        if isinstance(own[name], bool) or not isinstance(own[name], int | float) or not own[name] > 0:
-            return Verdict(False, f"{name} = {own[name]!r}: give a positive number.")
+        if not is_number(own.get(name)) or not own[name] > 0:
+            return Verdict(False, f"{name} = {shown(own.get(name))}: give a positive number.")
     if own["my_itemsize"] not in (2, 4):
         return Verdict(
             False, f"my_itemsize = {own['my_itemsize']}: 4 on a CPU (fp32), 2 on a GPU (fp16, bf16)."
@@ -189,7 +189,7 @@ def _impossible(own: Mapping[str, Any]) -> str:
             return f"{name} = {own[name]:.4g}: give {unit}, with no prefix; 20 G{unit} are 20e9."
     dtypes = ("bf16", "fp16") if own["my_itemsize"] == 2 else ("fp32", "tf32")
     cards = catalog.accelerators()
-    known = [card for card in cards if own["my_device"] in (card.id, card.short_name)]
+    known = [card for card in cards if own.get("my_device") in (card.id, card.short_name)]
     for name, limits, words in (
         ("my_bandwidth", [c.bandwidth for c in known or cards], "bandwidth"),
         (

@@ -29,7 +29,10 @@ from labs.releasing.settings import SETTINGS
 
 # What no student's notebook may carry; and, for a lab, the modules that hold its solution.
 KEPT_BACK = ("labs.keys", "labs.grading", "labs.release", "labs.releasing")
-SOLVED = {"lab2": ("kernels.linear", "kernels.matmul", "kernels.gemv", "kernels.mlp", "kernels.decode_step")}
+SOLVED = {
+    "lab1": ("kernels.fma_chain",),
+    "lab2": ("kernels.linear", "kernels.matmul", "kernels.gemv", "kernels.mlp", "kernels.decode_step"),
+}
 COMMON_VARIANT = "variant=0"
 
 
@@ -134,8 +137,7 @@ def student_copy(lab: str, instructor: NotebookNode) -> NotebookNode:
         try:
             converter.start()
         except Exception as error:
-            words = " ".join(said.lines) or str(error)
-            raise ValueError(f"{lab}: nbgrader can't release it: {words}") from error
+            raise ValueError(f"{lab}: nbgrader can't release it: {said.cause() or error}") from error
         return nbformat.read(Path(folder, "release", lab, f"{lab}.ipynb"), 4)
 
 
@@ -147,7 +149,12 @@ class _Log(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage().strip())
+        self.lines += record.getMessage().strip().splitlines()
+
+    def cause(self) -> str:
+        """The message of the first exception in the tracebacks that nbgrader logs, or all that it said."""
+        causes = (re.match(r"[\w.]*(?:Error|Exception): (.+)", line) for line in self.lines)
+        return next((cause[1] for cause in causes if cause), " ".join(self.lines))
 
 
 def with_variant(notebook: NotebookNode, variant: int) -> NotebookNode:
