@@ -58,7 +58,8 @@ def answer(cells: Sequence[Cell], asks: Mapping[str, Ask], runner: Runner) -> An
         error = str(told[name].get("error") or "")
         try:
             if isinstance(ask, Values):
-                found[name] = ValuesAnswer(*_pair(told[name], "values", "errors"), error)
+                values, errors = _pair(told[name], "values", "errors")
+                found[name] = ValuesAnswer(values, {n: str(why) for n, why in errors.items()}, error)
             elif isinstance(ask, Calls):
                 found[name] = CallsAnswer(_returns(ask, told[name]) if not error else (), error)
             elif error:
