@@ -16,7 +16,7 @@ LAB ?= lab2-linear
 GRADES ?= grades
 
 .PHONY: help book site test lab format outputs clean test-triton-matrix benchmark
-.PHONY: labs-release labs-check labs-grade labs-test labs-sandbox
+.PHONY: labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make labs-check            nbgrader validates the masters, and that untouched copies fail"
 	@echo "make labs-grade SUBMISSIONS=folder [LAB=lab2-linear] [GRADES=grades] [GRADE_OPTIONS=...]"
 	@echo "make labs-test             grade forty made submissions of each lab"
+	@echo "make test-notebooks-clean  run every chapter's download in a bare environment"
 	@echo "make clean    remove what was built (the environment stays)"
 
 $(STAMP):
@@ -73,6 +74,9 @@ labs-sandbox: $(STAMP)
 labs-grade: labs-sandbox
 	@test -n "$(SUBMISSIONS)" || { echo "SUBMISSIONS is not set: make labs-grade SUBMISSIONS=folder-of-notebooks LAB=$(LAB)"; exit 2; }
 	@$(PY) -m labs.grading "$(SUBMISSIONS)" --lab "$(LAB)" --out "$(GRADES)" $(GRADE_OPTIONS)
+
+test-notebooks-clean: $(STAMP)
+	@EVERY_CHAPTER=1 $(PY) -m pytest -q tests/book/test_self_contained.py
 
 labs-test: labs-sandbox
 	@FULL_CLASS=1 $(PY) -m pytest tests/labs -n 2 --dist worksteal -q

@@ -1,0 +1,83 @@
+"""Sphinx extension: the labs' student copies are part of the site, and a page lists them.
+
+The directive `{labs}` shows each lab with its question, minutes and points, a link to its notebook and,
+where `repository.url` in `_config.yml` leads to a place that Colab can open, one to Colab. At the end
+of a build the notebooks are written to `labs/` beside the pages; a copy that is there and up to date
+stays.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from downloads import _repository, colab_url
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+FOLDER = "labs"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Adds the directive, and connects to the end of a build."""
+    sys.path.insert(0, str(app.srcdir))
+    app.add_directive("labs", Labs)
+    app.connect("build-finished", publish)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class Labs(Directive):
+    """`{labs}`: a list of the labs with their notebooks."""
+
+    def run(self) -> list[nodes.Node]:
+        from labs.assignments import all_assignments
+
+        environment = self.state.document.settings.env
+        up = "../" * environment.docname.count("/")
+        repository = _repository(Path(environment.app.confdir))
+        items = []
+        for one in all_assignments().values():
+            environment.note_dependency(str(one.master))
+            items.append(card(nbformat.read(one.master, as_version=4), one.name, up, repository))
+        return [nodes.raw("", f'<div class="rl-labs">{"".join(items)}</div>', format="html")]
+
+
+def card(master: nbformat.NotebookNode, lab: str, up: str, repository: dict[str, Any]) -> str:
+    """One lab as HTML. up: the way from the page to the site's root."""
+    from labs.releasing.copies import minutes, title
+
+    where = f"{FOLDER}/{lab}.ipynb"
+    points = sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in master.cells)
+    facts = [f"{minutes(master)} minutes", f"{points:g} points"]
+    links = [f'<a class="rl-lab-notebook" href="{up}{where}" download>Download the notebook</a>']
+    if address := colab_url(repository, where):
+        links.append(f'<a class="rl-lab-colab" href="{html.escape(address)}">Open on Colab</a>')
+    lines = [
+        f"<h2>{html.escape(title(master))}</h2>",
+        f"<p>{html.escape(question(master))}</p>",
+        f'<p class="rl-lab-facts">{", ".join(facts)}</p>',
+        f'<p class="rl-lab-links">{"".join(links)}</p>',
+    ]
+    return f'<section class="rl-lab" id="{lab}">{"".join(lines)}</section>'
+
+
+def question(master: nbformat.NotebookNode) -> str:
+    """The lab's first sentence or two: the paragraph below its title."""
+    text = master.cells[0].source.split("\n\n")
+    return " ".join(text[1].split()).replace("**", "").replace("`", "") if len(text) > 1 else ""
+
+
+def publish(app: Sphinx, exception: Exception | None) -> None:
+    """Writes the students' copies into the built site."""
+    if exception is not None or app.builder.format != "html":
+        return
+    from labs.release import students
+
+    made = students(Path(app.outdir) / FOLDER)
+    LOGGER.info("labs: %s", ", ".join(one[0] for one in made))
