@@ -20,8 +20,9 @@ def _between(draw: Draw, *ranges: tuple[int, int]) -> tuple[int, ...]:
 
 
 def _aligned(draw: Draw) -> Mapping[str, Ask]:
-    m, n = 64 * _between(draw, (1, 2))[0], 64 * _between(draw, (1, 3))[0]
-    return kernel([case(draw.rng, m, 128, 128), case(draw.rng, 16, 64, n)])
+    """None of the visible sizes, so that a kernel for just those gets nothing."""
+    large, k, n = (64 * size for size in _between(draw, (2, 3), (1, 2), (1, 3)))
+    return kernel([case(draw.rng, 64, k, large), case(draw.rng, 32, 128, n)])
 
 
 def _ragged(draw: Draw) -> Mapping[str, Ask]:
@@ -47,8 +48,8 @@ def _bounds(draw: Draw) -> Mapping[str, Ask]:
 
 def _once(draw: Draw) -> Mapping[str, Ask]:
     rows = (1, *_between(draw, (2, 16), (17, 32), (33, 64)))
-    k, n = _between(draw, (40, 90), (65, 130))
-    return kernel(case(draw.rng, m, k, n) for m in rows)
+    k, n = _between(draw, (20, 44), (65, 130))
+    return kernel(case(draw.rng, m, 2 * k + 1, n) for m in rows)
 
 
 def _distinct(draw: Draw) -> Mapping[str, Ask]:

@@ -1,7 +1,7 @@
 """Lab 2, a linear layer in Triton: its questions, its numbers, and what its notebook calls.
 
-The questions here have fixed sizes, so that a student can think about them; the hidden ones
-are the same questions at sizes drawn anew.
+The questions here have fixed sizes, so that a student can think about them. The grader asks the same
+at sizes drawn anew.
 """
 
 from __future__ import annotations
@@ -130,22 +130,22 @@ QUESTIONS = (
     Question(
         "lab2-traffic",
         "Bytes asked for: your formula, your kernel",
-        (*_KERNEL, "lab2-traffic"),
+        (*_KERNEL, "lab2-traffic-code"),
         _traffic,
         judges.own_traffic,
     ),
     Question("lab2-compiles", "Compiles for real chips", _KERNEL, _compiles, judges.compiles),
-    Question("lab2-time", "The floor of the time", ("lab2-time",), _time, times.function),
+    Question("lab2-time", "The floor of the time", ("lab2-time-code",), _time, times.function),
     Question(
         "lab2-predictions",
         "Five accelerators",
-        ("lab2-time", "lab2-predictions"),
+        ("lab2-time-code", "lab2-predictions-code"),
         _predictions,
         times.predictions,
     ),
 )
 
-# The first is what a beginner asks again and again, so it runs alone; the others share their processes.
-_TOGETHER = ("lab2-ragged", "lab2-bounds", "lab2-once", "lab2-bytes", "lab2-traffic")
+# Starting processes takes longer than running these; compiling takes longer still, so it waits for its turn.
+_TOGETHER = tuple(q.id for q in QUESTIONS if "lab2-kernel" in q.needs and q.id != "lab2-compiles")
 
 LAB = Lab("lab2-linear", QUESTIONS, numbers, (_TOGETHER,))

@@ -202,6 +202,8 @@ def _inputs(*, m: int, k: int, n: int, dtype: str, device: str, seed: int = 0) -
 
 # ---------------------------------------------------------------------------------- other cards
 
+NEAR = (20.0, 8000.0)  # FLOP/byte: where the five ridges lie
+
 
 def cards(numbers: Mapping[str, Any]) -> Table:
     """The five accelerators of this copy: what their data sheets promise."""
@@ -237,17 +239,23 @@ def roofs(numbers: Mapping[str, Any]) -> Any:
     intensity = cost.linear(numbers["m"], numbers["k"], numbers["n"], ITEMSIZE).intensity
     five = [roofline.Roof(f["name"], f["peak"], f["bandwidth"]) for f in numbers["cards"].values()]
     width = {"k": numbers["k"], "n": numbers["n"]}
-    series = [
-        {**one, "points": [p for p in one["points"] if width.items() <= p.items()]}
+    points = {
+        numbers["cards"][card]["name"]: [
+            p for p in one["points"] if width.items() <= p.items() and p["intensity"] > NEAR[0]
+        ]
         for card in numbers["cards"]
         for one in published.points(experiment(), accelerator=card)
-    ]
+        if any(width.items() <= p.items() for p in one["points"])
+    }
+    label = f"published, {' and '.join(points)}"
+    every = [p for its in points.values() for p in its]
     strong = next(f["name"] for card, f in numbers["cards"].items() if card == "h100_sxm")
     return figures.roofline(
         five,
-        [one for one in series if one["points"]],
+        [{"rung": "published", "label": label, "points": every}],
         highlight=strong,
-        operating=(intensity, f"m = {numbers['m']:,}"),
+        operating=(intensity, "your layer"),
+        xlim=NEAR,
         alt=(
             f"Five rooflines. The layer of {numbers['m']:,} rows lies at {intensity:.0f} FLOP/byte: left of "
             "some ridges, right of others. Published times of two cards follow their roofs."

@@ -88,7 +88,8 @@ def _untouched(run: Run) -> str:
             what = "read" if verb == "reads" else "written"
             return (
                 f"{run.case}: {name}: {(size - have) // ITEMSIZE:,} of its {size // ITEMSIZE:,} numbers are "
-                f"never {what}; cover the last tile of each side too, and mask only what lies outside."
+                f"never {what}; cover the last tile of each side too (triton.cdiv rounds up), and mask only "
+                "what lies outside."
             )
     return ""
 
@@ -107,7 +108,20 @@ def once(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> 
         rows.append(_row(run, "w", yours, theirs))
         if not run.error and yours != theirs:
             comments.append(f"{run.case}: {_too_often('w', yours / theirs)}")
+        comments.append(_copied(run, theirs))
     return _verdict(comments, rows, "each byte of w is asked for once")
+
+
+def _copied(run: Run, size: int) -> str:
+    """Partial sums are written once, read once, and at one row far smaller than w; a copy of w isn't."""
+    kept, read = run.bytes("scratch", "writes"), run.bytes("scratch", "reads", "block")
+    like_w = kept == size or (run.case.sizes["m"] == 1 and kept >= size)
+    if like_w or read > run.bytes("scratch", "writes", "block"):
+        return (
+            f"{run.case}: scratch: {kept:,} bytes are written and {read:,} read; scratch is for partial "
+            "sums, each read once, and a copy of w is traffic like w itself."
+        )
+    return ""
 
 
 def _too_often(name: str, times: float) -> str:
@@ -146,8 +160,14 @@ def distinct(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
         scratch = run.bytes("scratch", "reads") + run.bytes("scratch", "writes")
         if scratch:
             rows.append(_row(run, "scratch (yours to use)", scratch, None))
-        comments += [] if run.error else [_untouched(run), _rewritten(run, formula["y"])]
+        comments += [] if run.error else [_untouched(run), _wide(run), _rewritten(run, formula["y"])]
     return _verdict(comments, rows, "the formula, to the byte")
+
+
+def _wide(run: Run) -> str:
+    if run.bytes("y", "writes") == 2 * compulsory(run)["y"]:
+        return f"{run.case}: y has four bytes a number, as float32 has; allocate it in the dtype of x."
+    return ""
 
 
 def _rewritten(run: Run, size: int) -> str:
@@ -177,6 +197,7 @@ def own_traffic(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Dr
             )
             continue
         rows += [_row(run, name, yours[name], counted[name]) for name in counted]
+        comments += [_untouched(run), _wide(run)]
         if yours != counted:
             comments.append(f"{run.case}: {_formula_mistake(run, yours, counted)}")
     return _verdict(comments, rows, "your formula and your kernel agree, to the byte")
@@ -212,13 +233,17 @@ def _number(value: Any) -> float | None:
 
 
 def compiles(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> Verdict:
-    """Compiles for real chips, with their matrix instruction, and keeps its sums in registers."""
+    """Compiles for real chips, with their matrix instruction, and keeps its sums in registers.
+
+    How it ran in the interpreter is other questions' business.
+    """
     answer, failed = _kernel(answers)
     if failed:
         return failed
-    rows, comments = [], [wrong.why(run) for run in answer.runs if run.error]
+    rows, comments = [], []
+    refused = next((run.error for run in answer.runs if run.error), "it was not compiled.")
     for target in asks["linear"].targets:
-        facts = answer.compiled.get(target, "it was not compiled.")
+        facts = answer.compiled.get(target, refused)
         if isinstance(facts, str):
             comments.append(f"{target}: {wrong.said(facts)}")
             continue

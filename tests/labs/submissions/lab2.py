@@ -9,7 +9,7 @@ from tests.labs.submissions.made import EVERY, Case, Copy, changed
 
 LAB = "lab2-linear"
 KERNEL, LAUNCHER = "lab2-kernel", "lab2-launcher"
-TRAFFIC, TIME, PREDICTIONS = "lab2-traffic", "lab2-time", "lab2-predictions"
+TRAFFIC, TIME, PREDICTIONS = "lab2-traffic-code", "lab2-time-code", "lab2-predictions-code"
 ABOUT_THE_KERNEL = (
     "lab2-aligned", "lab2-ragged", "lab2-bounds", "lab2-once", "lab2-bytes", "lab2-traffic", "lab2-compiles"
 )  # fmt: skip
