@@ -84,7 +84,9 @@ class Bench:
             timing = self.clock.time(work)
         else:
             n = min(cpu.STREAM, self.largest // 4)
-            timing = cpu.stream(self.clock, n=n)[name]
+            timings = cpu.stream(self.clock, n=n)
+            timing = timings[name]
+            self.bandwidths["read"] = n * 4 / timings["read"].seconds
         self.bandwidths[name] = tensors * n * 4 / timing.seconds
         return SimpleNamespace(n=n, itemsize=4, seconds=timing.seconds)
 

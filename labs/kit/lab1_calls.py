@@ -84,6 +84,8 @@ def _comment(
 ) -> str:
     first = wrong[0]
     where = _called(formula, calls[first])
+    if answer.returns[first][1].startswith("NotImplementedError"):
+        return f"{formula.function} still has its blank; put your code there."
     if answer.returns[first][1]:
         return f"{where} stopped: {answer.returns[first][1].rstrip('.')}."
     if got[first] is None:

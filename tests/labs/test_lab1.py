@@ -89,6 +89,14 @@ def test_an_error_of_the_function_is_told_with_its_call():
     assert comment.startswith("ridge(peak=") and "ZeroDivisionError" in comment
 
 
+def test_a_blank_is_called_one():
+    made = draw()
+    asked = lab1_calls.asks([lab1_formulas.RIDGE], 1)(made)
+    answers = {"ridge": CallsAnswer(((None, "NotImplementedError (line 4 of lab1-roof-code)"),))}
+    told = lab1_calls.judge([lab1_formulas.RIDGE])(answers, asked, made)
+    assert told.comment == "ridge still has its blank; put your code there."
+
+
 def test_a_function_that_is_missing_is_named():
     made = draw()
     asked = lab1_calls.asks([lab1_formulas.RIDGE], 2)(made)
