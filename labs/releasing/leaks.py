@@ -18,6 +18,9 @@ from labs.releasing.copies import left_out
 from labs.releasing.regions import HIDDEN, SOLUTION, regions, released
 
 TELLING = 12  # characters; a shorter line, such as `else:`, tells nobody anything
+# Our modules may hold a solution of one or two lines, such as `return peak / bandwidth`: the book
+# derives them. A longer one is a program.
+LONG = 3  # telling lines
 
 
 def problems(lab: str, master: NotebookNode, student: NotebookNode) -> list[str]:
@@ -85,16 +88,16 @@ def _leaks(lab: str, master: NotebookNode, student: NotebookNode) -> list[str]:
                 found += [
                     f"{place}: it holds the lines of a {kind.lower()} region of {_name(cell)}, "
                     f"{region[0].strip()!r} and so on."
-                    for place in _holding(region, cells | files)
+                    for place in (*_holding(region, cells), *_holding(region, files, LONG))
                 ]
     return found
 
 
-def _holding(region: Sequence[str], texts: Mapping[str, str]) -> Iterable[str]:
+def _holding(region: Sequence[str], texts: Mapping[str, str], fewest: int = 1) -> Iterable[str]:
     """Where all of a region's telling lines stand. A line that is short or a comment tells nothing."""
     stripped = [line.strip() for line in region]
     telling = {line for line in stripped if len(line) >= TELLING and not line.startswith("#")}
-    if not telling:
+    if len(telling) < fewest:
         return []
     return [place for place, text in texts.items() if telling <= {s.strip() for s in text.split("\n")}]
 

@@ -75,7 +75,8 @@ def double_kernel(x_ptr, y_ptr, size, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     ### BEGIN SOLUTION
     inside_of_the_tensor = offsets < size
-    x = tl.load(x_ptr + offsets, mask=inside_of_the_tensor)
+    pointers = x_ptr + offsets
+    x = tl.load(pointers, mask=inside_of_the_tensor)
     ### END SOLUTION
     y = x * 2
     ### BEGIN SOLUTION
@@ -89,6 +90,7 @@ def double(x):
     double_kernel[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
     ### END SOLUTION
     return y"""
+LONG_SOLUTION = [line.strip() for line in KERNEL.split("\n")[5:8]]
 VALUE = """# [tiny-value] how many bytes?
 ### BEGIN SOLUTION
 size = 4 * LAB.mine["factor"]
