@@ -123,7 +123,7 @@ def run(
     again = {identity(student) for student in regrade}
     waiting = []
     for one in handed_in:
-        mine = basis | {"variant": course.variant(one.student), "submission": digest_of(one.path)}
+        mine = basis | {"variant": course.variant(one.student), "submission": _digest(one.path)}
         old = kept.get(one.student)
         named = again & {identity(one.student), EVERYBODY}
         if named or old is None or dict(old.basis) != mine:
@@ -184,6 +184,14 @@ def _one(course: Class, one: HandedIn, basis: Mapping, runner: Runner) -> Result
     )
     results.save(course.students, result)
     return result
+
+
+def _digest(path: Path) -> str:
+    """What the grade of this file is made of; "" if it can't be opened, which is said when it is read."""
+    try:
+        return digest_of(path)
+    except OSError:
+        return ""
 
 
 def _with_notes(

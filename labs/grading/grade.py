@@ -255,7 +255,8 @@ def _lost(text: str, submission: Submission) -> str:
     if not names:
         return ""
     return (
-        f"{several(sorted(names))}: defined in a cell of your own, and only the lab's own cells are graded."
+        f"{several(sorted(names))}: defined in another cell, and only the lab's answer cells are graded; "
+        "move it into one of them."
     )
 
 
