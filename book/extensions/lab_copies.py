@@ -16,6 +16,7 @@ from typing import Any
 import nbformat
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
 from downloads import _repository, colab_url
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -41,36 +42,44 @@ class Labs(Directive):
         environment = self.state.document.settings.env
         up = "../" * environment.docname.count("/")
         repository = _repository(Path(environment.app.confdir))
-        items = []
+        shown = []
         for one in all_assignments().values():
             environment.note_dependency(str(one.master))
-            items.append(card(nbformat.read(one.master, as_version=4), one.name, up, repository))
-        return [nodes.raw("", f'<div class="rl-labs">{"".join(items)}</div>', format="html")]
+            master = nbformat.read(one.master, as_version=4)
+            lab = nodes.container("", ids=[one.name], classes=["rl-lab"])
+            lab += nodes.raw("", heading(master), format="html")
+            self.state.nested_parse(StringList(purpose(master).splitlines()), 0, lab)
+            lab += nodes.raw("", links(master, one.name, up, repository), format="html")
+            shown.append(lab)
+        return shown
 
 
-def card(master: nbformat.NotebookNode, lab: str, up: str, repository: dict[str, Any]) -> str:
-    """One lab as HTML. up: the way from the page to the site's root."""
-    from labs.releasing.copies import minutes, title
+def heading(master: nbformat.NotebookNode) -> str:
+    """The lab's title as HTML."""
+    from labs.releasing.copies import title
+
+    return f"<h2>{html.escape(title(master))}</h2>"
+
+
+def purpose(master: nbformat.NotebookNode) -> str:
+    """What one does in the lab: the paragraph below its title, as Markdown."""
+    paragraphs = master.cells[0].source.split("\n\n")
+    return paragraphs[1].removeprefix("**What you do.** ") if len(paragraphs) > 1 else ""
+
+
+def links(master: nbformat.NotebookNode, lab: str, up: str, repository: dict[str, Any]) -> str:
+    """Minutes, points and the ways to the notebook as HTML. up: the way from the page to the site's root."""
+    from labs.releasing.copies import minutes
 
     where = f"{FOLDER}/{lab}.ipynb"
     points = sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in master.cells)
-    facts = [f"{minutes(master)} minutes", f"{points:g} points"]
-    links = [f'<a class="rl-lab-notebook" href="{up}{where}" download>Download the notebook</a>']
+    found = [f'<a class="rl-lab-notebook" href="{up}{where}" download>Download the notebook</a>']
     if address := colab_url(repository, where):
-        links.append(f'<a class="rl-lab-colab" href="{html.escape(address)}">Open on Colab</a>')
-    lines = [
-        f"<h2>{html.escape(title(master))}</h2>",
-        f"<p>{html.escape(question(master))}</p>",
-        f'<p class="rl-lab-facts">{", ".join(facts)}</p>',
-        f'<p class="rl-lab-links">{"".join(links)}</p>',
-    ]
-    return f'<section class="rl-lab" id="{lab}">{"".join(lines)}</section>'
-
-
-def question(master: nbformat.NotebookNode) -> str:
-    """The lab's first sentence or two: the paragraph below its title."""
-    text = master.cells[0].source.split("\n\n")
-    return " ".join(text[1].split()).replace("**", "").replace("`", "") if len(text) > 1 else ""
+        found.append(f'<a class="rl-lab-colab" href="{html.escape(address)}">Open on Colab</a>')
+    return (
+        f'<p class="rl-lab-facts">{minutes(master)} minutes, {points:g} points</p>'
+        f'<p class="rl-lab-links">{"".join(found)}</p>'
+    )
 
 
 def publish(app: Sphinx, exception: Exception | None) -> None:
