@@ -15,6 +15,8 @@ from labs.kit import kernel_source, plan
 from labs.kit.arrays import packed, unpacked
 from labs.kit.asks import Answer, Ask, Calls, CallsAnswer, Kernel, KernelAnswer, Run, Values, ValuesAnswer
 
+MOST_HUNG = 3  # asks whose kernel met the time limit, before the others are left out
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -59,7 +61,8 @@ def answer(cells: Sequence[Cell], asks: Mapping[str, Ask], runner: Runner) -> An
         try:
             if isinstance(ask, Values):
                 values, errors = _pair(told[name], "values", "errors")
-                found[name] = ValuesAnswer(values, {n: str(why) for n, why in errors.items()}, error)
+                lost = {n: "no answer came out." for n in ask.names if n not in values}
+                found[name] = ValuesAnswer(values, lost | {n: str(why) for n, why in errors.items()}, error)
             elif isinstance(ask, Calls):
                 found[name] = CallsAnswer(_returns(ask, told[name]) if not error else (), error)
             elif error:
@@ -112,6 +115,7 @@ def _conversation(
     told: dict[str, Mapping[str, Any]] = {}
     cell_errors: dict[str, str] = {}
     cells, printed = list(cells), 0
+    hung: dict[str | None, int] = {}
     while waiting := [name for name in asks if name not in told]:
         request = {
             "cells": [vars(cell) | {"id": cell.name} for cell in cells],
@@ -135,6 +139,15 @@ def _conversation(
             cells = [cell for cell in cells if cell.name != culprit]
         elif culprit in waiting:
             told[culprit] = {"error": why}
+            if ran.status == "timeout":  # it takes the whole limit each time
+                function = getattr(asks[culprit], "function", None)
+                hung[function] = hung.get(function, 0) + 1
+                if function and hung[function] == MOST_HUNG:
+                    told |= {
+                        n: {"error": why}
+                        for n in waiting
+                        if getattr(asks[n], "function", None) == function and n not in told
+                    }
         else:  # it came to its end, or died where nothing can be named
             told |= {name: {"error": why} for name in waiting if name not in told}
     return told, cell_errors, printed
@@ -157,8 +170,9 @@ def _kernels(
         made = plans[name] if isinstance(plans[name], list) else []
         made = made + [{"error": "no plan came out."}] * (len(ask.cases) - len(made))
         for i, (case, one) in enumerate(zip(ask.cases, made, strict=False)):
-            runs[name, i] = Run(case, error=_refusal(one, kernels.names, case))
-            if not runs[name, i].error:
+            error, one = _checked(one, kernels.names, case)
+            runs[name, i] = Run(case, error=error)
+            if not error:
                 memory = {key: packed(array) for key, array in case.memory().items()}
                 cases.append({"id": f"{name} {i}", "plan": one, "inputs": memory})
         if ask.targets and cases and not runs[name, len(ask.cases) - 1].error:
@@ -193,16 +207,16 @@ def _readable(cells: Sequence[Cell]) -> list[str]:
     return good
 
 
-def _refusal(made: Any, kernels: Sequence[str], case: Any) -> str:
+def _checked(made: Any, kernels: Sequence[str], case: Any) -> tuple[str, dict[str, Any]]:
+    """(why the plan is refused or "", the plan)."""
     if not isinstance(made, Mapping):
-        return "the launcher's plan can't be read."
+        return "the launcher's plan can't be read.", {}
     if made.get("error"):
-        return str(made["error"])
+        return str(made["error"]), {}
     try:
-        plan.check(made, kernels, case.specification())
+        return "", plan.check(made, kernels, case.specification())
     except plan.BadPlan as error:
-        return str(error)
-    return ""
+        return str(error), {}
 
 
 def _each(runner: Runner, program: str, kernels: str, cases: list[dict]) -> dict[str, Mapping[str, Any]]:
@@ -213,6 +227,7 @@ def _each(runner: Runner, program: str, kernels: str, cases: list[dict]) -> dict
         else [f"{c['id']} {t}" for c in cases for t in c["targets"]]
     )
     told: dict[str, Mapping[str, Any]] = {}
+    hung = 0
     while waiting := [name for name in names if name not in told]:
         if program == "replay":
             rest = [c for c in cases if c["id"] in waiting]
@@ -225,7 +240,19 @@ def _each(runner: Runner, program: str, kernels: str, cases: list[dict]) -> dict
             if event.get("done") in waiting:
                 told[event["done"]] = event
         why = ran.detail or "the process ended early, without an error."
-        told |= {n: {"error": why} for n in ([begun] if begun in waiting else waiting) if n not in told}
+        culprits = [begun] if begun in waiting else waiting
+        told |= {n: {"error": why} for n in culprits if n not in told}
+        if ran.status == "timeout" and begun in waiting:
+            # Each of these takes as long as the limit allows. A question with one is lost already, and
+            # a kernel that hangs in three will hang again.
+            hung += 1
+            ask = begun.rpartition(" ")[0]
+            lost = [n for n in waiting if hung == MOST_HUNG or n.rpartition(" ")[0] == ask]
+            told |= {
+                n: {"error": f"Not run, since at another size this happened: {why}"}
+                for n in lost
+                if n not in told
+            }
     return told
 
 
