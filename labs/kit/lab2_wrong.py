@@ -41,7 +41,7 @@ def outside(error: str) -> tuple[str, int] | None:
 def said(error: str) -> str:
     """An error for the author of the kernel: what a blank is, and which mask an access outside needs."""
     if "NotImplementedError" in error:
-        return "a blank is not filled in yet: write your code in place of `raise NotImplementedError()`."
+        return "a blank is not filled in yet: write your code in place of `raise NotImplementedError`."
     if "sizes of at least 1" in error:
         return f"{error.removesuffix('.')}: a partly filled tile is a tile, so round up with triton.cdiv."
     if found := outside(error):
