@@ -12,7 +12,7 @@ from labs.grading import master
 from labs.grading.classroom import Done
 from labs.grading.grade import Grade, Score
 from labs.grading.results import Result
-from labs.grading.words import cell, sentence
+from labs.grading.words import cell, sentence, several
 
 NOTHING = "Nothing was handed in."
 BOM = "\ufeff"  # a spreadsheet takes the file for UTF-8 with it
@@ -65,15 +65,23 @@ def _row(result: Result, name: str, questions: list[str]) -> list[str]:
 
 
 def comments(grade: Grade) -> str:
-    """All that a student is told, as text of a few lines."""
-    lines = [told(score) for score in grade.scores if score.points < score.most]
+    """All that a student is told, as text of a few lines; what is the same for many questions once."""
+    said: dict[str, list[str]] = {}
+    for score in grade.scores:
+        if score.points < score.most:
+            said.setdefault(score.comment, []).append(_points(score))
+    lines = [f"{several(questions)}: {comment}" for comment, questions in said.items()]
     lines += [f"Note: {note}" for note in grade.notes]
     return "\n".join(lines) or "All right."
 
 
 def told(score: Score) -> str:
     """One question's line."""
-    return f"{score.question}, {score.points:g} of {score.most:g}: {score.comment}"
+    return f"{_points(score)}: {score.comment}"
+
+
+def _points(score: Score) -> str:
+    return f"{score.question} ({score.points:g} of {score.most:g})"
 
 
 def _looks(grade: Grade) -> list[str]:

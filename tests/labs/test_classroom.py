@@ -288,7 +288,7 @@ def test_the_spreadsheet(tmp_path, lab):
     assert rows["bob"]["name"] == "'@bob" and rows["ada"]["name"] == "Ada, Countess"
     assert rows["ada"]["total (of 10)"] == "5" and rows["ada"]["toy-twice (of 3)"] == "3"
     assert rows["zoë"]["total (of 10)"] == "0" and rows["zoë"]["comments"] == report.NOTHING
-    assert 'toy-twice, 0 of 3: ValueError: a, "b"' in rows["bob"]["comments"]
+    assert 'toy-twice (0 of 3): ValueError: a, "b"' in rows["bob"]["comments"]
     for row in rows.values():
         assert not any(field.startswith(("=", "+", "-", "@")) for field in row.values())
     said = report.summary(lab, done, course.roster)

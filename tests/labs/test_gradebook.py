@@ -49,7 +49,7 @@ def test_scores_and_comments(book):
     assert book.find_submission(toy.NAME, "ada").max_score == 10
     assert [_score(book, q, "bob").auto_score for q in toy.POINTS] == [0, 0, 0]
     comment = book.find_comment("toy-calls", toy.NAME, toy.NAME, "eve").comment
-    assert comment == "toy-twice, 0 of 3: OSError: ‹b> (line 1 of toy-calls)."
+    assert comment == "toy-twice (0 of 3): OSError: ‹b> (line 1 of toy-calls)."
     assert book.find_comment("toy-values", toy.NAME, toy.NAME, "ada").comment is None
     assert book.find_student("ada").last_name == "Lovelace"
     assert book.find_grade_cell("toy-copied", toy.NAME, toy.NAME).max_score == 5
@@ -93,7 +93,7 @@ def test_nbgrader_makes_feedback(course, monkeypatch):
     monkeypatch.chdir(course[0].out)
     _nbgrader(GenerateFeedbackApp, toy.NAME)
     page = (course[0].out / "feedback" / "eve" / toy.NAME / f"{toy.NAME}.html").read_text()
-    assert "toy-twice, 0 of 3: OSError: ‹b&gt;" in page
+    assert "toy-twice (0 of 3): OSError: ‹b&gt;" in page
     assert "<script>alert(1)" not in page
     assert "HIDDEN TESTS" not in page and "key.check" not in page
 
