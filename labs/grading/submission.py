@@ -176,6 +176,7 @@ def _homes(cells: list[_Cell], wanted: Mapping[str, str], notes: list[str]) -> d
     """The cells that claim each grade_id, in the submission's order."""
     sure = {c.by_metadata for c in cells if c.by_metadata and c.by_metadata == c.by_marker}
     homes: dict[str, list[_Cell]] = {name: [] for name in wanted}
+    bare: list[str] = []
     for cell in cells:
         name = cell.by_metadata or cell.by_marker
         if cell.by_metadata and cell.by_marker and cell.by_metadata != cell.by_marker:
@@ -186,9 +187,15 @@ def _homes(cells: list[_Cell], wanted: Mapping[str, str], notes: list[str]) -> d
                 f"first line; it was taken as {name}."
             )
         elif cell.by_marker and not cell.by_metadata:
-            notes.append(f"{name} lost its metadata; it was recognised by its first line.")
+            bare.append(name)
         if name:
             homes[name].append(cell)
+    if len(bare) == 1:
+        notes.append(f"{bare[0]} lost its metadata; it was recognised by its first line.")
+    elif bare:
+        notes.append(
+            f"{len(bare)} answer cells lost their metadata; they were recognised by their first lines."
+        )
     order = [homes[name][-1].number for name in wanted if homes[name]]
     if order != sorted(order):
         notes.append("Cells were moved; they were run in the lab's order.")

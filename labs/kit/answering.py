@@ -285,8 +285,12 @@ class Tape:
             else:
                 known.update(fill="host", made_by=short)
             return
+        # A view of something that this call did not make is no new room: `view` refuses it by name.
+        given = {a.untyped_storage()._cdata for a in args if isinstance(a, torch.Tensor)}
         for tensor in out if isinstance(out, list | tuple) else [out]:
             if isinstance(tensor, torch.Tensor) and self.buffer(tensor) is None:
+                if tensor.untyped_storage()._cdata in given:
+                    continue
                 fill = "empty" if short in EMPTY else "zeros" if short in ZEROS else "host"
                 self.note(tensor, f"buffer {len(self.buffers)}", fill, short)
 

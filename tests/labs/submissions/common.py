@@ -129,7 +129,7 @@ def notebooks(about: About) -> list[Case]:
         made.swap(about.last, about.mistake[:2])
 
     return [
-        Case("saved-by-colab", colab, notes=("lost its metadata",), quick=True),
+        Case("saved-by-colab", colab, notes=("lost their metadata",), quick=True),
         Case("notebook-format-3", old, notes=("old notebook format 3",)),
         Case("moved-a-cell", moved, notes=("Cells were moved",)),
         Case("copied-a-cell", twice, notes=("the last one was graded",)),
@@ -170,9 +170,9 @@ def attacks(about: About) -> list[Case]:
         """Ends its process, and so costs itself the last question; all others are answered."""
         return Case(name, hostile(about.last, code), {about.asked_last: why}, **rest)
 
-    def wrong_anyway(name: str, code: str, **rest) -> Case:
+    def wrong_anyway(name: str, code: str, why: str = about.mistake[2], **rest) -> Case:
         """Has a mistake, and does something against being told."""
-        right, wrong, why = about.mistake
+        right, wrong, _ = about.mistake
 
         def make(made: Copy) -> None:
             made.swap(about.last, (right, wrong))
@@ -185,7 +185,7 @@ def attacks(about: About) -> list[Case]:
         return Case(name, hostile(about.first, code), **rest)
 
     return [
-        stopped("endless-loop", "while True: pass", "of processor time and was stopped", quick=True),
+        stopped("endless-loop", "while True: pass", "and was stopped", quick=True),
         stopped("sleeps-forever", "import time\ntime.sleep(10**6)", "It ran longer than"),
         stopped("eats-memory", "x = []\nwhile True: x.append(bytearray(10**8))", "MiB of memory", quick=True),
         stopped("fork-bomb", FORK_BOMB, "processes"),
@@ -210,11 +210,7 @@ def attacks(about: About) -> list[Case]:
             quick=True,
         ),
         Case("forges-junk", hostile(about.first, ASKED + JUNK), {EVERY: ""}),
-        Case(
-            "=1+1",
-            hostile(about.last, INJECTS),
-            {about.asked_last: "=HYPERLINK"},
-        ),
+        wrong_anyway("=1+1", INJECTS, why="=HYPERLINK"),
     ]
 
 
