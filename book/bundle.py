@@ -23,6 +23,7 @@ import lzma
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,12 @@ def _refuse(files: Mapping[Path, Path | None], root: Path, without: tuple[str, .
 
 def _text(path: Path) -> str:
     """A file as it travels. YAML becomes JSON, which needs no PyYAML where it is read."""
+    state = path.stat()
+    return _travelling(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=512)  # most notebooks take the same files along, and YAML is slow to read
+def _travelling(path: Path, changed: int, size: int) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -24,7 +24,6 @@ import nbformat
 
 from book.bundle import ROOT
 from book.closure import fingerprint
-from kernels.evidence.child import write_atomically
 from labs.assignments import Assignment, all_assignments, find
 from labs.releasing import copies, leaks, package, validating
 from labs.releasing.copies import Copies
@@ -66,10 +65,10 @@ def students(
         except (OSError, ValueError):
             made = make(one, root)
             told = {"title": made.title, "minutes": made.minutes, "student": made.student}
-            write_atomically(kept, json.dumps(told))
+            package.put(cache, {kept.name: json.dumps(told)})
         path = outdir / f"{one.name}.ipynb"
         if not path.is_file() or path.read_text(encoding="utf-8") != told["student"]:
-            write_atomically(path, told["student"])
+            package.put(outdir, {path.name: told["student"]})
         found.append(StudentCopy(one.name, path, told["title"], told["minutes"]))
     return found
 

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from kernels.evidence.child import cache_dir
 from labs.releasing.settings import SETTINGS
 
 # How an untouched copy may fail: with the check's own words, with a blank, or for want of a name
@@ -96,6 +95,8 @@ def _validate(lab: str, text: str, *, invert: bool) -> tuple[dict, NotebookNode,
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Variables for a kernel that sees nothing of ours; measurements and compiled kernels stay cached."""
+    from kernels.evidence.child import cache_dir  # here, since it imports torch
+
     before = dict(os.environ)
     kept = cache_dir()
     for name in OURS:

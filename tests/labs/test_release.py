@@ -406,6 +406,15 @@ def test_each_lab_is_released_without_leaks_and_small(lab):
     assert graded == ours, "each graded cell is a question, and each question has its points"
 
 
+def test_an_untouched_lab_gets_no_points():
+    """One of them; `make labs-check` looks at all, and at the masters."""
+    lab = LABS["lab2-linear"]
+    ran = validating.untouched(lab.name, release.make(lab).student)
+    assert ran.problems == ()
+    assert {score[0] for score in ran.scores.values()} == {0}
+    assert set(ran.scores) == {one.id for one in lab.kit().LAB.questions}
+
+
 @pytest.mark.skipif(not os.environ.get("EVERY_LAB"), reason="takes minutes; set EVERY_LAB=1")
 @pytest.mark.parametrize("lab", LABS.values(), ids=LABS)
 def test_each_lab_runs_in_a_bare_environment(lab, python, tmp_path):
