@@ -82,11 +82,11 @@ def _step(step: Mapping[str, Any], kernels: Sequence[str], buffers: Mapping[str,
     if step["kernel"] not in kernels:
         raise BadPlan(f"{step['kernel']} is launched, and is no @triton.jit kernel of the graded cells.")
     grid = [_whole(n, "grid") for n in step["grid"]]
-    if not 1 <= len(grid) <= 3 or min(grid) < 1 or math.prod(grid) > MOST_PROGRAMS:
-        raise BadPlan(
-            f"{step['kernel']} is launched on the grid {tuple(grid)}; give one to three sizes of at least 1, "
-            f"{MOST_PROGRAMS:,} programs at most."
-        )
+    launch = f"{step['kernel']} is launched on the grid {tuple(grid)}"
+    if not 1 <= len(grid) <= 3 or min(grid) < 1:
+        raise BadPlan(f"{launch}; give one to three sizes of at least 1.")
+    if math.prod(grid) > MOST_PROGRAMS:
+        raise BadPlan(f"{launch}; {MOST_PROGRAMS:,} programs at most.")
     for name, value in step["options"].items():
         if name not in ("num_warps", "num_stages") or not 1 <= _whole(value, name) <= 32:
             raise BadPlan(f"{name} = {value}: choose from 1 to 32.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 
@@ -95,3 +96,41 @@ def test_what_the_host_computed_may_not_go_into_a_kernel():
     plan["steps"][1]["args"]["x_ptr"] = {"view": {**X, "buffer": "c"}}
     with pytest.raises(BadPlan, match="x_ptr was computed by torch.clone on the host"):
         check(plan, ["k"], INPUTS)
+
+
+def _places(part, path=()):
+    yield path
+    if isinstance(part, dict | list):
+        for key in part if isinstance(part, dict) else range(len(part)):
+            yield from _places(part[key], (*path, key))
+
+
+def _deep(levels):
+    return [] if not levels else [_deep(levels - 1)]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [None, -1, float("inf"), "\ud800", "x" * 2000, [], {}, [[[]]], {"a": 1}, 10**400, [1, "2"], _deep(900)],
+)
+def test_junk_anywhere_is_refused_or_goes_no_further(junk):
+    for path in _places(GOOD):
+        try:
+            passed = check(changed(*path, junk) if path else junk, ["k"], INPUTS)
+        except BadPlan:
+            continue
+        assert json.loads(json.dumps(passed)) == passed or path[-1] == "scalar"
+        assert "[[[" not in json.dumps(passed)
+
+
+def test_what_was_not_looked_at_goes_no_further():
+    plan = changed("steps", 1, "args", "n", {"scalar": 4, "more": 1})
+    plan["buffers"][0]["more"] = plan["steps"][1]["more"] = plan["returns"]["more"] = plan["more"] = 1
+    assert check(plan, ["k"], INPUTS) == check(GOOD, ["k"], INPUTS) == GOOD
+
+
+def test_an_input_stays_what_it_was():
+    with pytest.raises(BadPlan, match="x was changed on the host, by torch.zero_"):
+        check(changed("steps", 0, {"zero": "x"}), ["k"], INPUTS)
+    with pytest.raises(BadPlan, match="is one of the inputs"):
+        check(changed("buffers", 0, "fill", "empty") | {"returns": X}, ["k"], INPUTS)

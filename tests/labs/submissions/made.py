@@ -113,7 +113,7 @@ def changed(name: str, cell: str, *pairs: tuple[str, str], **rest: Any) -> Case:
 
 @dataclass(frozen=True)
 class Released:
-    """solved: the student's copy, its blanks filled with the master's solutions. blanks: its cells as handed out."""
+    """solved: the student's copy with the master's solutions. blanks: its answer cells as handed out."""
 
     solved: Mapping[str, Any]
     blanks: Mapping[str, str]
