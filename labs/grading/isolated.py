@@ -42,7 +42,7 @@ class ProgramLimits:
     wall clock is there for what sleeps. total_seconds: of all runs for one submission together.
     """
 
-    answer: Limits = Limits(seconds=60, cpu_seconds=20)
+    answer: Limits = Limits(seconds=90, cpu_seconds=20)
     replay: Limits = Limits(seconds=120, cpu_seconds=60)
     compile: Limits = Limits(seconds=120, cpu_seconds=60)
     total_seconds: float = 300

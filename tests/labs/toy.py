@@ -8,9 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import nbformat
 import numpy as np
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from labs.kit import answering
 from labs.kit.asking import Ran
@@ -128,25 +126,28 @@ def assignment(folder: Path, questions: tuple[Question, ...] = QUESTIONS, name: 
     """The lab with its master written into `folder`."""
     master = folder / f"{name}.ipynb"
     master.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(notebook(SOLVED), master)
+    master.write_text(json.dumps(notebook(SOLVED), indent=1), encoding="utf-8")
     return Assignment(name, master, Lab(name, questions, numbers))
 
 
-def notebook(sources: dict[str, str]) -> nbformat.NotebookNode:
+def notebook(sources: dict[str, str]) -> dict[str, Any]:
     """A notebook with these solution cells and the lab's test cells."""
-    cells = [new_markdown_cell("# A toy"), new_code_cell("check = print")]
-    cells[1].metadata["nbgrader"] = _about("toy-setup", locked=True)
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": "# A toy"}]
+    cells.append(_code("check = print", _about("toy-setup", locked=True)))
     for (name, source), (test, points) in zip(sources.items(), POINTS.items(), strict=False):
-        cells.append(new_code_cell(source))
-        cells[-1].metadata["nbgrader"] = _about(name, solution=True)
+        cells.append(_code(source, _about(name, solution=True)))
         hidden = f"### BEGIN HIDDEN TESTS\nkey.check({test!r})\n### END HIDDEN TESTS"
-        cells.append(new_code_cell(f"check({test!r})\n{hidden}"))
-        cells[-1].metadata["nbgrader"] = _about(test, grade=True, locked=True, points=points)
-    made = new_notebook(cells=cells)
-    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    for number, cell in enumerate(made.cells):
+        about = _about(test, grade=True, locked=True, points=points)
+        cells.append(_code(f"check({test!r})\n{hidden}", about))
+    for number, cell in enumerate(cells):
         cell["id"] = f"toy-{number}"
-    return made
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _code(source: str, about: dict[str, Any]) -> dict[str, Any]:
+    cell = {"cell_type": "code", "execution_count": None, "outputs": [], "source": source}
+    return cell | {"metadata": {"nbgrader": about}}
 
 
 def _about(name: str, **more: Any) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def hand_in(path: Path, sources: dict[str, str] | None = None, **changed: str) -
     """Write a submission; `changed` maps grade_ids (with _ for -) to other sources."""
     sources = dict(sources or RIGHT) | {name.replace("_", "-"): text for name, text in changed.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(nbformat.writes(notebook(sources)), encoding="utf-8")
+    path.write_text(json.dumps(notebook(sources), indent=1), encoding="utf-8")
     return path
 
 
