@@ -6,28 +6,31 @@ Williams, Waterman and Patterson, "Roofline" (CACM 2009). `peak` is F in FLOP/s,
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import sympy
 
 from book.cost import Cost, Number
 
 
-def _symbolic(*values: Number) -> bool:
-    return any(isinstance(v, sympy.Basic) for v in values)
+def _symbols(*values: Number) -> Any:
+    """SymPy if one of the values is a symbol, else None. It takes a second to import, so it isn't here."""
+    sympy = sys.modules.get("sympy")
+    return sympy if sympy and any(isinstance(v, sympy.Basic) for v in values) else None
 
 
 def least(a: Number, b: Number) -> Number:
     """The smaller of two numbers, arrays (element by element) or symbols."""
-    if _symbolic(a, b):
+    if sympy := _symbols(a, b):
         return sympy.Min(a, b)
     return np.minimum(a, b) if np.ndim(a) or np.ndim(b) else min(a, b)
 
 
 def most(a: Number, b: Number) -> Number:
     """The larger of two numbers, arrays (element by element) or symbols."""
-    if _symbolic(a, b):
+    if sympy := _symbols(a, b):
         return sympy.Max(a, b)
     return np.maximum(a, b) if np.ndim(a) or np.ndim(b) else max(a, b)
 
