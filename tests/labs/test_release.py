@@ -298,6 +298,19 @@ def test_each_student_of_a_roster_gets_numbers_of_their_own(tiny, made, tmp_path
         release.main(arguments)
 
 
+def test_a_mistake_on_the_command_line_is_told_in_a_sentence(capsys, monkeypatch):
+    assert release.main(["--lab", "lab77"]) == 1
+    assert capsys.readouterr().err.startswith("lab = 'lab77': there is no such lab; choose from lab1")
+
+    def leaking(lab, root=None):
+        raise ValueError(f"{lab.name}, title: it says 'labs.keys', which no student's copy may.")
+
+    monkeypatch.setattr(release, "make", leaking)
+    assert release.main(["--check"]) == 1
+    said = capsys.readouterr().out
+    assert all(f"{name}, title: it says 'labs.keys'" in said for name in LABS) and "All is well" not in said
+
+
 def test_bad_ids_and_a_set_up_without_a_variant_are_told(made):
     with pytest.raises(ValueError, match=r"student = '\.\./ada': this id can't name a folder"):
         package.folder_of("../ada")
