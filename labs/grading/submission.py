@@ -20,9 +20,11 @@ from labs.grading.words import several, tidy
 
 LARGEST_FILE = 20_000_000  # bytes
 LONGEST_CELL = 100_000  # characters; the parser takes about a kilobyte for ten of them
+MOST_CELLS = 1000
 MOST_EXTRA = 500  # cells of the student's own that are looked at for names
 MARKER = re.compile(r"#\s*\[([\w.-]+)\]")
-MAGIC = re.compile(r"\s*(%%?[A-Za-z_]|!|\?)|.*\w\?\??\s*$|\s*[\w, ]+=\s*(!|%[A-Za-z_])")
+# Nothing in it is tried twice (*+): a line of a hundred thousand spaces must not take minutes.
+MAGIC = re.compile(r"\s*+(%%?[A-Za-z_]|!|\?)|.*\w\?\??\s*$|\s*+[\w, ]*+=\s*+(!|%[A-Za-z_])")
 TIMED = re.compile(r"(\s*)%(?:time|timeit)\s+(?!-)(.+)")
 # How files begin that are handed in by mistake.
 KINDS = {b"PK\x03\x04": "a ZIP file", b"%PDF": "a PDF file", b"\x1f\x8b": "a gzip file"}
@@ -101,7 +103,8 @@ def read(path: Path, assignment: master.Assignment) -> Submission:
         notes.insert(0, f"No cell of {assignment.name} was found in it; perhaps it is another notebook.")
     untouched = frozenset(n for n, source in chosen.items() if master.is_stub(source, wanted[n]))
     found = {name: _python(source, name, notes) for name, source in chosen.items()}
-    own = [cell for cell in cells if not any(cell in home for home in homes.values())]
+    taken = {cell.number for home in homes.values() for cell in home}
+    own = [cell for cell in cells if cell.number not in taken]
     elsewhere = frozenset(_names(own)) - _defined(found.values())
     return Submission(found, untouched, missing, elsewhere, tuple(dict.fromkeys(map(tidy, notes))), digest)
 
@@ -145,6 +148,8 @@ def _cells(notebook: Mapping[str, Any], wanted: Mapping[str, str], notes: list[s
         listed = [cell for sheet in sheets if isinstance(sheet, list) for cell in sheet]
     if not isinstance(listed, list):
         raise Unreadable("The file is JSON, but it has no cells. Hand in the .ipynb file.")
+    if len(listed) > MOST_CELLS:
+        raise Unreadable(f"The notebook has {len(listed):,} cells, and at most {MOST_CELLS:,} are read.")
     for number, cell in enumerate(listed, 1):
         if not isinstance(cell, dict):
             continue

@@ -112,9 +112,14 @@ def values(ask: dict[str, Any], namespace: dict[str, Any]) -> dict[str, Any]:
     found, errors = {}, {}
     for name in ask["names"]:
         try:
-            found[name] = plain(wanted(name, namespace))
+            value = wanted(name, namespace)
         except Problem as problem:
             errors[name] = str(problem)
+            continue
+        try:
+            found[name] = plain(value)
+        except Problem as problem:
+            errors[name] = f"{name}: {problem}"
     return {"values": found, "errors": errors}
 
 

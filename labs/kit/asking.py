@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from labs.kit import kernel_source, plan
-from labs.kit.arrays import packed, unpacked
+from labs.kit.arrays import harmless, packed, unpacked
 from labs.kit.asks import Answer, Ask, Calls, CallsAnswer, Kernel, KernelAnswer, Run, Values, ValuesAnswer
 
 MOST_HUNG = 3  # asks whose kernel met the time limit, before the others are left out
@@ -61,6 +61,7 @@ def answer(cells: Sequence[Cell], asks: Mapping[str, Ask], runner: Runner) -> An
         try:
             if isinstance(ask, Values):
                 values, errors = _pair(told[name], "values", "errors")
+                values = {n: harmless(value) for n, value in values.items()}
                 lost = {n: "no answer came out." for n in ask.names if n not in values}
                 found[name] = ValuesAnswer(values, lost | {n: str(why) for n, why in errors.items()}, error)
             elif isinstance(ask, Calls):
@@ -88,7 +89,7 @@ def _pair(told: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
 
 
 def _returns(ask: Calls, told: Mapping[str, Any]) -> tuple[tuple[Any, str], ...]:
-    returns = [(one.get("value"), str(one.get("error") or "")) for one in told["returns"]]
+    returns = [(harmless(one.get("value")), str(one.get("error") or "")) for one in told["returns"]]
     if len(returns) != len(ask.calls):
         raise ValueError("an answer for each call was expected")
     return tuple(returns)
@@ -163,6 +164,8 @@ def _kernels(
         kernels = kernel_source.extract(_readable(cells))
     except kernel_source.NotTriton as error:
         return {name: KernelAnswer(error=str(error)) for name in asks}
+    except RecursionError:
+        return {name: KernelAnswer(error="an expression is nested too deeply.") for name in asks}
     runs: dict[tuple[str, int], Run] = {}
     cases: list[dict[str, Any]] = []
     compiling: list[dict[str, Any]] = []

@@ -6,7 +6,7 @@ import numpy as np
 
 from labs.kit import asking
 from labs.kit.asking import Cell, Ran
-from labs.kit.asks import Calls, Case, Kernel
+from labs.kit.asks import Calls, Case, Kernel, Values
 
 SOURCE = "@triton.jit\ndef k(x_ptr):\n    pass\n"
 VIEW = {"buffer": "y", "offset": 0, "shape": [1], "strides": [1], "dtype": "float32"}
@@ -75,3 +75,26 @@ def test_a_function_that_hangs_in_three_questions_is_given_up_and_others_are_ask
     assert log == ["answer"] * (asking.MOST_HUNG + 1)
     assert told.answers["q9: g"].returns == ((1, ""),)
     assert all("was stopped" in told.answers[f"q{i}: f"].error for i in range(6))
+
+
+def test_values_that_no_judge_could_work_with_are_made_harmless():
+    deep = []
+    for _ in range(900):
+        deep = [deep]
+    sent = {"a": 10**4000, "b": [-(10**400)], "c": "x" * 10**6, "d": deep, "e": {"f": 1.5}}
+
+    def runner(program, request):
+        (ask,) = request["asks"]
+        return Ran([{"done": ask["id"], "values": sent, "errors": {}}])
+
+    told = asking.answer([], {"v": Values((*sent, "gone"))}, runner).answers["v"]
+    assert told.values["a"] == float("inf") and told.values["b"] == [float("-inf")]
+    assert len(told.values["c"]) == 1000 and len(repr(told.values["d"])) < 50
+    assert told.values["e"] == {"f": 1.5}
+    assert told.errors == {"gone": "no answer came out."}
+
+
+def test_an_endless_sum_in_a_kernel_is_refused():
+    source = SOURCE.replace("pass", "y = " + "+".join(["1"] * 2000))
+    told = asking.answer([Cell("c", source)], _kernels(1, 1), _runner(lambda *_: False, []))
+    assert told.answers["q0: linear"].error == "an expression is nested too deeply."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import time
 
 import nbformat
 import pytest
@@ -256,3 +257,17 @@ def test_the_master_of_a_lab(lab):
     read = master.read(lab)
     assert dict(read.points) == toy.POINTS and list(read.solutions) == list(toy.RIGHT)
     assert not any(master.is_stub(toy.RIGHT[name], read.solutions[name]) for name in toy.RIGHT)
+
+
+@pytest.mark.parametrize("line", [" " * 90_000, "a " * 45_000, "a?" * 45_000, "a?" + " " * 90_000])
+def test_no_line_takes_long_to_read(lab, tmp_path, line):
+    handed_in = toy.hand_in(tmp_path / "in.ipynb", toy_values=f"(\n{line}x")
+    started = time.monotonic()
+    submission.read(handed_in, lab)
+    assert time.monotonic() - started < 5
+
+
+def test_more_cells_than_anybody_makes(lab, path):
+    notebook = toy.as_json(path)
+    notebook["cells"] += [_cell(notebook, "toy-calls")] * submission.MOST_CELLS
+    assert "at most 1,000 are read" in _reread(path, lab, notebook).unreadable
