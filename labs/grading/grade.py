@@ -29,7 +29,6 @@ from labs.kit.question import Draw, Question, Verdict
 MUCH_PRINTED = 1_000_000  # bytes that are worth a note
 KERNEL = "triton.jit"
 MISSING = re.compile(r"name '(\w+)' is not defined|\b(\w+) is not defined")
-PACKAGES = ("numpy", "torch", "triton")
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def grade(
         seed,
         variant,
         submission.digest,
-        {name: version(name) for name in PACKAGES},
+        {name: version(name) for name in master.PACKAGES},
     )
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
+from book.closure import fingerprint
 from labs.releasing.regions import released
 
-HERE = Path(__file__).resolve().parent
-KIT = HERE.parent / "kit"
-# A grade depends on these as well; a change of one makes earlier results old.
-OWN = ("grade.py", "isolated.py", "master.py", "submission.py", "words.py")
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("numpy", "torch", "triton")
+# What a grade depends on, besides its lab; with all that these import.
+OWN = ("labs.grading.grade", "labs.grading.submission", "labs.kit.answering", "labs.kit.replaying")
 # What may stand in place of a solution in a cell that nobody has filled in.
 STUB = re.compile(r"(\.\.\.|pass|raise NotImplementedError(\(.*\))?)\s*(#.*)?$")
 
@@ -68,14 +69,9 @@ def _said(lines: Iterable[str]) -> list[str]:
 
 
 def digest(assignment: Assignment) -> str:
-    """A hash of all that a grade depends on besides the submission: kit, key, master, grader."""
-    short = assignment.name.partition("-")[0]
-    files = {path for path in KIT.glob("*.py") if not re.match(r"lab\d", path.name)}
-    for module in (assignment.kit(), assignment.key()):
-        path = Path(module.__file__)
-        files |= {path, *path.parent.glob(f"{short}*.py"), *path.parent.glob(f"{short}*/*.py")}
-    files |= {HERE / name for name in OWN} | {assignment.master}
-    made = hashlib.sha256()
-    for path in sorted(files, key=lambda one: (one.name, str(one))):
-        made.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return made.hexdigest()[:16]
+    """A hash of all that a grade depends on besides the submission: master, key, kit, grader, versions."""
+    modules = (assignment.kit().__name__, assignment.key().__name__, *OWN)
+    code = "\n".join(f"import {name}" for name in modules)
+    versions = [f"{name} {version(name)}" for name in PACKAGES]
+    text = assignment.master.read_text(encoding="utf-8")
+    return fingerprint([code], ROOT, text, *versions)[:16]

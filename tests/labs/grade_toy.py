@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from labs.grading import classroom, report
+from labs.grading import classroom, master, report
 from labs.grading.collecting import collect
 from tests.labs import toy
 
@@ -26,6 +26,8 @@ if __name__ == "__main__":
         time.sleep(seconds)
         return toy.pretend(program, request)
 
+    # Whoever works on the book while this runs hasn't changed the grader of this class.
+    master.digest = lambda assignment: "the same"
     lab = toy.assignment(folder / "master")
     with classroom.locked(folder / "out", lab.name):
         seed = classroom.seed_of(folder / "out", lab.name)

@@ -118,8 +118,8 @@ class Assignment:
         return self.key()
 
     def key(self) -> Any:
-        """Something that has a LAB and a file."""
-        return SimpleNamespace(LAB=self.lab, __file__=__file__)
+        """Something that has a LAB and a name."""
+        return SimpleNamespace(LAB=self.lab, __name__=__name__)
 
 
 def assignment(folder: Path, questions: tuple[Question, ...] = QUESTIONS, name: str = NAME) -> Assignment:
