@@ -112,11 +112,13 @@ def run(
     jobs: int = JOBS,
     regrade: Collection[str] = (),
     tell: Callable[[str], None] | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Done:
     """Grade what has no grade yet, or one of other code, another submission or another seed.
 
     regrade: students (or "all") whose grades are made again. tell: gets a line about each; None for a
-    progress bar on standard error. Call it inside `locked`.
+    progress bar on standard error. check: called first, if there is anything to grade; it may raise.
+    Call it inside `locked`.
     """
     kept = results.load_all(course.students)
     basis = {"grader": master.digest(course.assignment), "seed": course.seed}
@@ -128,6 +130,8 @@ def run(
         named = again & {identity(one.student), EVERYBODY}
         if named or old is None or dict(old.basis) != mine:
             waiting.append((one, mine))
+    if waiting and check:
+        check()
     failed: dict[str, str] = {}
     graded: list[str] = []
     with _progress(len(handed_in), len(handed_in) - len(waiting), tell) as step:

@@ -413,6 +413,16 @@ def test_somebody_to_look_at_is_exit_status_1(tmp_path, grading):
     assert grading("--roster", str(tmp_path / "roster.csv")) == command.LOOK
 
 
+def test_an_environment_that_lacks_something_grades_nobody(tmp_path, grading, monkeypatch, capsys):
+    def dead(runner):
+        raise SandboxFailed("The program 'answer' does not start in the sandbox.")
+
+    _hand_in(tmp_path / "in", "ada")
+    monkeypatch.setattr(isolated, "alive", dead)
+    assert grading() == command.NOTHING and "does not start" in capsys.readouterr().err
+    assert not list(tmp_path.glob("out/*/students/*.json"))
+
+
 def test_without_a_sandbox_nothing_runs(tmp_path, grading, monkeypatch, capsys):
     def none(trusted):
         raise sandbox.NoSandbox("No sandbox works here.")
