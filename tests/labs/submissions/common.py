@@ -43,9 +43,18 @@ class About:
     late: str
 
 
-def cases(about: About) -> list[Case]:
-    """About two thirds of a class."""
-    return [*files(about), *notebooks(about), *attacks(about)]
+# No lab makes these any different, so one class has them: the one that is quicker to grade.
+ONCE = {
+    "a-zip", "nested-deeply", "huge-outputs", "windows-lines", "notebook-format-3", "two-files", "magics",
+    "sleeps-forever", "segfault", "deep-recursion", "answers-a-gigabyte", "leaves-early", "fills-the-disk",
+    "opens-the-network", "starts-programs", "kills-its-parent", "leaves-a-daemon",
+}  # fmt: skip
+
+
+def cases(about: About, once: bool = False) -> list[Case]:
+    """What any class has. once: those as well that one class suffices for."""
+    every = [*files(about), *notebooks(about), *attacks(about)]
+    return [case for case in every if once or case.name not in ONCE]
 
 
 # ------------------------------------------------------------------------------ files of any kind
@@ -139,8 +148,8 @@ def notebooks(about: About) -> list[Case]:
         Case(
             "defined-elsewhere",
             elsewhere,
-            {about.asked_last: "helper: defined in a cell of your own"},
-            notes=("helper: defined in a cell of your own",),
+            {about.asked_last: "helper: defined in another cell"},
+            notes=("helper: defined in another cell",),
         ),
     ]
 
@@ -187,21 +196,21 @@ def attacks(about: About) -> list[Case]:
     return [
         stopped("endless-loop", "while True: pass", "and was stopped", quick=True),
         stopped("sleeps-forever", "import time\ntime.sleep(10**6)", "It ran longer than"),
-        stopped("eats-memory", "x = []\nwhile True: x.append(bytearray(10**8))", "MiB of memory", quick=True),
+        stopped("eats-memory", "x = []\nwhile True: x.append(bytearray(10**8))", "MiB of memory"),
         stopped("fork-bomb", FORK_BOMB, "processes"),
         stopped("leaves-early", "os._exit(0)", "ended early"),
         stopped("segfault", "import ctypes\nctypes.string_at(0)", "signal SIGSEGV"),
         stopped("deep-recursion", DEEP, "signal SIGSEGV"),
         stopped("answers-a-gigabyte", ANSWERS, "It answered more than"),
-        in_vain("prints-100-mb", PRINTS, notes=("It printed 10",), quick=True),
+        in_vain("prints-100-mb", PRINTS, notes=("It printed 10",)),
         in_vain("fills-the-disk", FILLS),
-        in_vain("deletes-files", DELETES, quick=True),
+        in_vain("deletes-files", DELETES),
         in_vain("reads-everything", READS, quick=True),
         in_vain("opens-the-network", NETWORK),
         in_vain("starts-programs", PROGRAMS),
         in_vain("kills-its-parent", KILLS),
         in_vain("leaves-a-daemon", DAEMON),
-        wrong_anyway("patches-everything", PATCHES, quick=True),
+        wrong_anyway("patches-everything", PATCHES),
         wrong_anyway("redefines-assert", ASSERTS),
         Case(
             "forges-answers",

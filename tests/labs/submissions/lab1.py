@@ -27,7 +27,7 @@ LAUNCH = "dial_kernel[(programs,)]("
 
 def cases() -> list[Case]:
     """The whole class."""
-    return [*right(), *mistaken(), *sly(), *common.cases(ABOUT)]
+    return [*right(), *mistaken(), *sly(), *common.cases(ABOUT, once=True)]
 
 
 def right() -> list[Case]:
@@ -53,7 +53,7 @@ def right() -> list[Case]:
     number = ("tl.program_id(0) * BLOCK", "(tl.program_id(0) * 2 + tl.program_id(1)) * BLOCK")
     return [
         Case("right", lambda made: None, quick=True),
-        Case("differently", differently, quick=True),
+        Case("differently", differently),
         Case("dial-in-two-dimensions", lambda made: made.swap(DIAL, *in_pieces, number)),
     ]
 
@@ -75,13 +75,31 @@ def mistaken() -> list[Case]:
             RATES,
             ("return 3 * n", "return 3 * * n"),
             wrong={"lab1-rates": "SyntaxError"},
-            quick=True,
         ),
         Case(
             "upside-down",
             upside_down,
             {"lab1-roof": "upside down", "lab1-cards": "shorter", "lab1-own": "upside down"},
             quick=True,
+        ),
+        changed(
+            "uses-another-cell",
+            CARDS,
+            (
+                "m, k, n, itemsize = 370, 7168, 8192, 2",
+                "m, k, n, itemsize = mine['m'], mine['k'], mine['n'], 2",
+            ),
+            wrong={"lab1-cards": "mine: defined in another cell"},
+            notes=("mine: defined in another cell",),
+        ),
+        changed(
+            "imports-the-book",
+            INTENSITY,
+            ("flops = 2 * m * k * n", "from book import cost\n    flops = 2 * m * k * n"),
+            wrong={
+                "lab1-intensity": "No module named 'book'; graded cells have numpy",
+                "lab1-cards": "No module named 'book'",
+            },
         ),
         changed(
             "half-the-operations",
@@ -161,7 +179,6 @@ def sly() -> list[Case]:
             DIAL,
             ("    return y", "    for _ in range(k):\n        x = x * SCALE + SHIFT\n    return x"),
             wrong={"lab1-dial": "computed by torch"},
-            quick=True,
         ),
         changed(
             "cached-result",

@@ -94,7 +94,7 @@ def mistaken() -> list[Case]:
         Case("untouched", untouched, {EVERY: "Not answered: the code is as it was handed out"}, quick=True),
         changed(
             "syntax-error", KERNEL, ("acc = tl.dot(x, w, acc)", "acc = tl.dot(x, w, acc"),
-            wrong=kernel_only("SyntaxError"), quick=True,
+            wrong=kernel_only("SyntaxError"),
         ),
         changed(
             "reads-w-twice", LAUNCHER, ("return min(max(triton.next_power_of_2(m), 16), 64)", "return 32"),
@@ -169,7 +169,7 @@ def linear(x, w):
         changed("torch-matmul", LAUNCHER, (start, with_torch), wrong=kernel_only("computed by torch.mm"), quick=True),
         Case(
             "lazy-tensor", lambda made: made.after(LAUNCHER, lazy),
-            kernel_only("only a plain torch.Tensor can be graded"), quick=True,
+            kernel_only("only a plain torch.Tensor can be graded"),
         ),
         changed(
             "cached-result", LAUNCHER, ("def linear(x, w):", "kept = torch.empty(10**6, dtype=torch.float16)\n\n\ndef linear(x, w):"),
@@ -185,7 +185,7 @@ def linear(x, w):
             wrong=all_of(("lab2-ragged", "lab2-bounds", "lab2-bytes"), "w_ptr was computed by torch.clone"),
         ),
         changed("visible-sizes-only", LAUNCHER, visible, wrong=kernel_only("no kernel was launched")),
-        changed("hard-coded-bytes", TRAFFIC, hard, wrong={"lab2-traffic": "you say"}, quick=True),
+        changed("hard-coded-bytes", TRAFFIC, hard, wrong={"lab2-traffic": "you say"}),
         other_launcher(
             "copies-w-first", kernels.COPIED_WEIGHT, kernels.COPIED_WEIGHT_LAUNCHER,
             wrong={"lab2-once": "scratch", "lab2-traffic": "w"},
