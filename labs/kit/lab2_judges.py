@@ -221,7 +221,7 @@ def _formula_mistake(run: Run, yours: Mapping[str, float], counted: Mapping[str,
         if yours[name] > counted[name]:
             return f"{said}: lanes that are masked off move nothing, so count only what lies inside."
         return f"{said}: there is a whole number of tiles; round up."
-    return f"{said}: how many programs load each byte of {name}?"
+    return f"{said}: how many programs {'store' if name == 'y' else 'load'} each byte of {name}?"
 
 
 def _number(value: Any) -> float | None:

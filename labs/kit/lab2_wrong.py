@@ -11,7 +11,10 @@ from labs.kit.asks import Case, Run
 
 TOLERANCE = 2e-3  # ||y - reference|| / ||reference||: rounding the result to fp16 costs about 2e-4
 _PIECES = (16, 32, 64, 128, 256)  # of k that a program may load at once
-_OUTSIDE = re.compile(r"OutOfBounds: (?P<name>\w+)'*: .*element (?P<element>-?\d+)")
+_OUTSIDE = re.compile(
+    r"OutOfBounds: (?P<name>\w+)'*: .*element (?P<element>-?\d+)"
+    r".*?(?P<extent>\d+) elements from first to last"
+)
 _MASKS = {
     "x": "the mask of x needs both rm < M and rk < K",
     "w": "the mask of w needs both rk < K and rn < N",
@@ -32,10 +35,10 @@ def relative_error(run: Run) -> float:
     return _distance(run.output, want)
 
 
-def outside(error: str) -> tuple[str, int] | None:
-    """(tensor, element) of an access outside a tensor, if that is what `error` says."""
+def outside(error: str) -> tuple[str, int, int] | None:
+    """(tensor, element, elements from first to last) of an access outside it, if `error` says that."""
     found = _OUTSIDE.search(error)
-    return (found["name"], int(found["element"])) if found else None
+    return (found["name"], int(found["element"]), int(found["extent"])) if found else None
 
 
 def said(error: str) -> str:
@@ -47,6 +50,8 @@ def said(error: str) -> str:
     if found := outside(error):
         name = found[0].removesuffix("_ptr")
         hint = f" ({_MASKS[name]})" if name in _MASKS else ""
+        if name in _MASKS and 0 <= found[1] < found[2]:  # a gap of a strided matrix
+            hint = f" (it lies between two numbers of {name}: {_MASKS[name]}, and its address both strides)"
         return error.removeprefix("OutOfBounds: ").replace(
             "; mask that lane off.", f"; mask that lane off{hint}."
         )
@@ -96,9 +101,11 @@ def _missing(nan: np.ndarray) -> str:
     for kind, whole, size in (("rows", rows, m), ("columns", columns, n)):
         first = int(np.argmax(whole))
         if whole[first:].all() and nan.sum() == (size - first) * nan.size // size:
+            which = f"{kind} {first:,} to {size - 1:,}" if first < size - 1 else f"the last of the {kind}"
             return (
-                f"{kind} {first:,} to {size - 1:,} of y were never written (NaN): the grid lacks the last, "
-                f"partly filled tile of {kind}; count tiles with triton.cdiv, in the grid and in the kernel."
+                f"{which} of y: never written (NaN). The grid lacks the last, partly filled tile of {kind}, "
+                "or the mask of the store is too strict; count tiles with triton.cdiv, in the grid and in the "
+                "kernel."
             )
     i, j = np.argwhere(nan)[0]
     return (

@@ -127,8 +127,9 @@ MADE_WRONG = {
     "y is zero everywhere": lambda x, w, y: 0 * y,
     "lie transposed": lambda x, w, y: np.ascontiguousarray(y.T).reshape(y.shape),
     "shape (130, 70)": lambda x, w, y: y.T,
-    "rows 64 to 69 of y were never written": lambda x, w, y: without(y, rows=slice(64, None)),
-    "columns 128 to 129 of y were never written": lambda x, w, y: without(y, columns=slice(128, None)),
+    "rows 64 to 69 of y: never written": lambda x, w, y: without(y, rows=slice(64, None)),
+    "columns 128 to 129 of y: never written": lambda x, w, y: without(y, columns=slice(128, None)),
+    "the last of the rows of y: never written": lambda x, w, y: without(y, rows=69),
     "the first at row 5, column 7": lambda x, w, y: without(y, rows=slice(5, 9), columns=slice(7, 30)),
     "was never written; does the kernel store": lambda x, w, y: without(y),
     "infinity": lambda x, w, y: y + np.inf,
@@ -179,6 +180,12 @@ def test_an_access_outside_names_the_mask(name, words):
     told = said_of(judges.bounds, *runs)
     assert not told.right and words in told.comment and "element 1700" in told.comment
     assert [row["touched outside"] for row in told.table] == ["nothing", f"{name}, element 1,700"]
+
+
+def test_an_access_to_a_gap_asks_for_the_strides():
+    error = OUTSIDE.format("w", "reads").replace("element 1700", "element 1")
+    told = said_of(judges.bounds, done(case(rng(), 17, 100, 130), error=error))
+    assert "between two numbers of w" in told.comment and "both strides" in told.comment
 
 
 def test_what_is_never_touched_does_not_count_as_inside():
