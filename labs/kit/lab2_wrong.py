@@ -104,8 +104,8 @@ def _missing(nan: np.ndarray) -> str:
             which = f"{kind} {first:,} to {size - 1:,}" if first < size - 1 else f"the last of the {kind}"
             return (
                 f"{which} of y: never written (NaN). The grid lacks the last, partly filled tile of {kind}, "
-                "or the mask of the store is too strict; count tiles with triton.cdiv, in the grid and in the "
-                "kernel."
+                "or the mask of the store is too strict; count tiles with triton.cdiv, in the grid "
+                "and in the kernel."
             )
     i, j = np.argwhere(nan)[0]
     return (
