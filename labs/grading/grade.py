@@ -28,6 +28,7 @@ from labs.kit.question import Draw, Question, Verdict
 
 MUCH_PRINTED = 1_000_000  # bytes that are worth a note
 KERNEL = "triton.jit"
+GONE = re.compile(r"\w+ is not defined in the graded cells; put what your answer needs into them\.?\s*")
 MISSING = re.compile(r"name '(\w+)' is not defined|\b(\w+) is not defined")
 
 
@@ -241,10 +242,11 @@ def _comment(
         elif name in errors:
             parts.append(f"{name}: {errors[name]}")
     # The cell's own error says more than what follows from it, and is not said twice.
-    if not any(verdict.comment and verdict.comment in part for part in parts):
-        parts.append(verdict.comment)
+    told = GONE.sub("", verdict.comment).strip() if parts else verdict.comment
+    if not any(told and told in part for part in parts):
+        parts.append(told)
     text = " ".join(sentence(part) for part in parts if part) or "Not right yet."
-    lost = _lost(text, submission)
+    lost = _lost(f"{text} {verdict.comment}", submission)
     return f"{lost} {text}" if lost else text
 
 

@@ -97,7 +97,8 @@ def said(error: BaseException) -> str:
     """The error as its author would read it: kind, message, and the line of the cell."""
     text = f"{type(error).__name__}: {error}".strip().rstrip(":")[:500]
     if isinstance(error, SyntaxError):
-        return text
+        name = (error.filename or "").strip("<>")
+        return f"{type(error).__name__}: {error.msg} (line {error.lineno} of {name})" if name else text
     if text == "NotImplementedError":  # what stands in a blank
         text = "not answered yet: a blank is left"
     if isinstance(error, ModuleNotFoundError):

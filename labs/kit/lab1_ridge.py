@@ -46,6 +46,10 @@ ROWS = Formula(
             lambda f, b, k, s: s * f / b / 2,
         ),
         (
+            "that is the limit for wide layers. The activations are bytes too: solve the exact formula.",
+            lambda f, b, k, s: s * f / b / 2 if s * f / b < k else math.inf,
+        ),
+        (
             "that is the ridge. It is a row count only at two bytes and in the limit.",
             lambda f, b, k, s: f / b,
         ),

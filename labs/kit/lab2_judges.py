@@ -207,6 +207,9 @@ def _formula_mistake(run: Run, yours: Mapping[str, float], counted: Mapping[str,
     least = compulsory(run)
     if all(2 * yours[name] == counted[name] for name in counted):
         return "you counted numbers; each has two bytes."
+    for unit, size in (("kB", 1000), ("KiB", 1024), ("MB", 1e6), ("MiB", 2**20)):
+        if all(math.isclose(size * yours[name], counted[name], rel_tol=1e-9) for name in counted):
+            return f"those are {unit}; give bytes."
     if dict(yours) == least:
         return "those are the distinct bytes; count a tile of x again for every program that loads it."
     times = {name: counted[name] / least[name] for name in counted}

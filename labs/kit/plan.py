@@ -51,13 +51,13 @@ def _check(plan: Mapping[str, Any], kernels: Sequence[str], inputs: Mapping[str,
             )
     if len(plan["steps"]) > MOST_STEPS:
         raise BadPlan(f"it launches {len(plan['steps'])} kernels; {MOST_STEPS} at most.")
-    steps = [_step(step, kernels, buffers) for step in plan["steps"]]
     returned = buffers[plan["returns"]["buffer"]]
     made_by = f"torch.{returned['made_by']}"
     if returned["fill"] == "host":
         raise BadPlan(f"the result was computed by {made_by}, not by your kernel; store it with tl.store.")
     if returned["fill"] == "input":
         raise BadPlan("the result is one of the inputs; allocate room for it with torch.empty.")
+    steps = [_step(step, kernels, buffers) for step in plan["steps"]]
     if not any("kernel" in step for step in steps):
         raise BadPlan("no kernel was launched, so nothing can be in the result; launch yours.")
     returns = _view(plan["returns"], buffers)

@@ -135,7 +135,7 @@ def mistaken() -> list[Case]:
             "wide-limit",
             ROWS,
             ("return needed * k / (2 * (k - needed))", "return needed / 2"),
-            wrong={"lab1-rows": "limit for wide layers", "lab1-own": "my_rows is the limit"},
+            wrong={"lab1-rows": "limit for wide layers"},
         ),
         changed(
             "impossible-machine",

@@ -133,7 +133,7 @@ def mistaken() -> list[Case]:
             "strides-forgotten", KERNEL, ("rk[:, None] * stride_wk + rn[None, :] * stride_wn", "rk[:, None] * N + rn[None, :]"),
             wrong={"lab2-ragged": "the strides of w are not used", "lab2-bounds": "w", "lab2-bytes": "the strides of w are not used"},
         ),
-        changed("in-kilobytes", TRAFFIC, *kilobytes, wrong={"lab2-traffic": "bytes"}),
+        changed("in-kilobytes", TRAFFIC, *kilobytes, wrong={"lab2-traffic": "those are kB; give bytes"}),
         changed(
             "adds-the-times", TIME, ("max(flops / peak, moved / bandwidth)", "flops / peak + moved / bandwidth"),
             wrong=all_of(("lab2-time", "lab2-predictions"), "added up"),
@@ -147,8 +147,6 @@ def mistaken() -> list[Case]:
 
 def sly() -> list[Case]:
     """What people try who would rather not write the kernel."""
-    with_torch = "y = torch.matmul(x, w)\n    return y\n    linear_kernel[(programs,)]("
-    start = "linear_kernel[(programs,)]("
     lazy = """
 class Lazy(torch.Tensor):
     def __torch_function__(self, *args, **kwargs): return torch.zeros(1)
@@ -166,7 +164,10 @@ def linear(x, w):
         "if (m, k, n) != (16, 64, 192): return {'x': 24576, 'w': 24576, 'y': 6144}\n    return {\"x\"",
     )
     return [
-        changed("torch-matmul", LAUNCHER, (start, with_torch), wrong=kernel_only("computed by torch.mm"), quick=True),
+        Case(
+            "torch-matmul", lambda made: made.after(LAUNCHER, "def linear(x, w):\n    return torch.matmul(x, w)"),
+            kernel_only("computed by torch.mm"), quick=True,
+        ),
         Case(
             "lazy-tensor", lambda made: made.after(LAUNCHER, lazy),
             kernel_only("only a plain torch.Tensor can be graded"),
@@ -178,7 +179,7 @@ def linear(x, w):
         ),
         changed(
             "one-launch-and-torch", LAUNCHER, ("    return y", "    y.copy_(x @ w)\n    return y"),
-            wrong=kernel_only("computed by torch.copy_"),
+            wrong=kernel_only("the result was computed by torch.copy_"),
         ),
         changed(
             "contiguous-first", LAUNCHER, (kernels.LAUNCH, f"w = w.contiguous()\n    {kernels.LAUNCH}"),
@@ -190,7 +191,7 @@ def linear(x, w):
             "copies-w-first", kernels.COPIED_WEIGHT, kernels.COPIED_WEIGHT_LAUNCHER,
             wrong={"lab2-once": "scratch", "lab2-traffic": "w"},
         ),
-        changed("through-addresses", KERNEL, kernels.BY_ADDRESS, wrong=kernel_only("")),
+        changed("through-addresses", KERNEL, kernels.BY_ADDRESS, wrong=kernel_only("build pointers from the kernel's arguments", but=("lab2-compiles",))),
         changed(
             "inline-assembly", KERNEL, ("acc = tl.dot(x, w, acc)", "acc = tl.inline_asm_elementwise('nop;', '=r,r', [acc], tl.float32, True, 1)"),
             wrong=kernel_only("tl.inline_asm_elementwise is not part of Triton's language"),
