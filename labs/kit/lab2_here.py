@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,13 +160,15 @@ def timed(launcher: Launcher, here: Here) -> Timings:
     tops = ceilings(device, here.dtype, clock)
     small = device.target == "sm_75" or here.largest < 2 * ITEMSIZE * WIDTH**2
     wide = dict.fromkeys(("k", "n"), OLD_CARDS_WIDTH if small else WIDTH)
-    swept = {
-        f"{whose} linear": [
-            on_gpu.measure(experiment(run), device, here.dtype, {"m": m, **wide}, clock, tops, 0.2)
-            for m in ROWS
-        ]
-        for whose, run in (("torch", torch.matmul), ("own", launcher))
-    }
+    with warnings.catch_warnings():  # the result is checked in torch's deterministic mode, which cuBLAS minds
+        warnings.filterwarnings("ignore", message="(?is).*deterministic")
+        swept = {
+            f"{whose} linear": [
+                on_gpu.measure(experiment(run), device, here.dtype, {"m": m, **wide}, clock, tops, 0.2)
+                for m in ROWS
+            ]
+            for whose, run in (("torch", torch.matmul), ("own", launcher))
+        }
     points = {name: [{**vars(p), **p.sizes} for p in its] for name, its in swept.items()}
     return Timings(device, tops, points["own linear"], points["torch linear"], swept)
 
