@@ -5,7 +5,7 @@ root, master = tiny_lab.make(tmp_path)
 
 from __future__ import annotations
 
-import os
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -127,15 +127,15 @@ def master() -> nbformat.NotebookNode:
 
 
 def make(folder: Path) -> tuple[Path, nbformat.NotebookNode]:
-    """A repository with the real packages and this lab, and its master."""
+    """A repository with copies of the real packages, and this lab; and its master."""
     root = folder / "root"
     for package in ("book", "kernels", "labs"):
         for path in sorted(bundle.ROOT.joinpath(package).rglob("*")):
             name = path.relative_to(bundle.ROOT)
             if path.is_file() and not {"node_modules", "__pycache__"} & set(name.parts):
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
-                os.symlink(path, root / name)
-    os.symlink(bundle.ROOT / "pyproject.toml", root / "pyproject.toml")
+                shutil.copyfile(path, root / name)
+    shutil.copyfile(bundle.ROOT / "pyproject.toml", root / "pyproject.toml")
     (root / "labs/kit/lab9.py").write_text(KIT, encoding="utf-8")
     (root / "labs/keys/lab9.py").write_text(KEY, encoding="utf-8")
     place = root / "labs" / LAB / f"{LAB}.ipynb"
