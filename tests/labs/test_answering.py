@@ -60,6 +60,10 @@ def cached(x):
     return started(x, KEPT)
 
 
+def a_slice_of_it(x):
+    return started(x, KEPT[: x.numel()])
+
+
 class Lazy(torch.Tensor):
     pass
 
@@ -107,7 +111,16 @@ def oracle(x):
     return object()
 """
 KERNELS = ["honest", "zeroed", "a_view", "by_torch", "copied", "overwritten", "input_changed"]
-KERNELS += ["cached", "lazy", "no_tensor", "no_grid", "wrong_arguments", "an_object", "not_a_kernel"]
+KERNELS += [
+    "cached",
+    "a_slice_of_it",
+    "lazy",
+    "no_tensor",
+    "no_grid",
+    "wrong_arguments",
+    "an_object",
+    "not_a_kernel",
+]
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +131,7 @@ def told():
         Cell("kernels", KERNEL),
         Cell("broken", "1 / 0"),
         Cell("unfinished", "def f(:"),
+        Cell("importing", "import nothing_like_it"),
     ]
     asks = {
         "values": Values(("a", "b", "c", "big", "blank", "absent")),
@@ -133,7 +147,7 @@ def told():
 def test_values_come_out_as_numbers_and_what_is_none_gets_a_sentence(told):
     found = told.answers["values"]
     assert found.values == {"a": 3, "b": 2.5, "c": [1.0, 2.0]}
-    assert "too large" in found.errors["big"]
+    assert found.errors["big"].startswith("big: ") and "too large" in found.errors["big"]
     assert "not defined" in found.errors["blank"] and "not defined" in found.errors["absent"]
 
 
@@ -151,7 +165,10 @@ def test_a_call_that_exits_ends_only_its_own_ask(told):
 
 def test_a_broken_cell_is_named_and_the_others_count(told):
     assert told.cell_errors["broken"] == "ZeroDivisionError: division by zero (line 1 of broken)"
-    assert told.cell_errors["unfinished"].startswith("SyntaxError")
+    assert told.cell_errors["unfinished"] == "SyntaxError: invalid syntax (line 1 of unfinished)"
+    assert told.cell_errors["importing"].startswith(
+        "ModuleNotFoundError: No module named 'nothing_like_it'; graded"
+    )
 
 
 @pytest.mark.parametrize("name", ["honest", "zeroed", "a_view"])
@@ -171,6 +188,7 @@ def test_an_honest_launcher_is_replayed_on_the_grader_s_numbers(told, name):
         ("overwritten", "computed by torch.copy_"),
         ("input_changed", "x was changed on the host, by torch.mul_"),
         ("cached", "did not make"),
+        ("a_slice_of_it", "did not make"),
         ("lazy", "Lazy: only a plain torch.Tensor"),
         ("no_tensor", "returned NoneType"),
         ("no_grid", "called without a grid"),
