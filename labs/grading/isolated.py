@@ -42,7 +42,8 @@ class ProgramLimits:
     wall clock is there for what sleeps. total_seconds: of all runs for one submission together.
     """
 
-    answer: Limits = Limits(seconds=90, cpu_seconds=20)
+    # What is answered in a line of JSON takes a hundred times the room here: [[],[],[],... So not much of it.
+    answer: Limits = Limits(seconds=90, cpu_seconds=20, answer_bytes=4 * MIB)
     replay: Limits = Limits(seconds=120, cpu_seconds=60)
     compile: Limits = Limits(seconds=120, cpu_seconds=60)
     total_seconds: float = 300

@@ -46,8 +46,8 @@ class About:
 # No lab makes these any different, so one class has them: the one that is quicker to grade.
 ONCE = {
     "a-zip", "nested-deeply", "huge-outputs", "windows-lines", "notebook-format-3", "two-files", "magics",
-    "sleeps-forever", "segfault", "deep-recursion", "answers-a-gigabyte", "leaves-early", "fills-the-disk",
-    "opens-the-network", "starts-programs", "kills-its-parent", "leaves-a-daemon",
+    "sleeps-forever", "segfault", "deep-recursion", "answers-a-gigabyte", "answers-a-million-lists",
+    "leaves-early", "fills-the-disk", "opens-the-network", "starts-programs", "kills-its-parent", "leaves-a-daemon",
 }  # fmt: skip
 
 
@@ -202,6 +202,7 @@ def attacks(about: About) -> list[Case]:
         stopped("segfault", "import ctypes\nctypes.string_at(0)", "signal SIGSEGV"),
         stopped("deep-recursion", DEEP, "signal SIGSEGV"),
         stopped("answers-a-gigabyte", ANSWERS, "It answered more than"),
+        in_vain("answers-a-million-lists", LISTS),
         in_vain("prints-100-mb", PRINTS, notes=("It printed 10",)),
         in_vain("fills-the-disk", FILLS),
         in_vain("deletes-files", DELETES),
@@ -238,6 +239,9 @@ Deep().bottom
 ANSWERS = """
 line = b"x" * 2**20
 while True: os.write(int(os.environ["ROOFLINE_ANSWER_FD"]), line)
+"""
+LISTS = """
+os.write(int(os.environ["ROOFLINE_ANSWER_FD"]), b'\\n{"done": "nobody", "values": [' + b"[]," * 10**6 + b"[]]}\\n")
 """
 PRINTS = "for _ in range(100): print('x' * 10**6)"
 FILLS = """
