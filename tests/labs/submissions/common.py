@@ -156,7 +156,8 @@ def attacks(about: About) -> list[Case]:
                 port=at.port,
                 lab=about.lab,
             )
-            made.after(cell, told + code)
+            # Above the answer, so that an attack which finds something loses it.
+            made.before(cell, told + code)
 
         return make
 

@@ -69,6 +69,11 @@ class Copy:
             text = text.replace(old, new)
         self.cell(name)["source"] = text
 
+    def before(self, name: str, source: str) -> None:
+        """Put lines above all code of a solution cell: if they fail, nothing of it is defined."""
+        first, _, rest = self.source(name).partition("\n")
+        self.cell(name)["source"] = f"{first}\n{source.strip()}\n\n\n{rest}"
+
     def after(self, name: str, source: str) -> None:
         """Add lines to the end of a solution cell."""
         self.cell(name)["source"] += f"\n\n{source.strip()}\n"
