@@ -30,3 +30,6 @@ echo "Installing requirements.txt into .venv (PyTorch is large: the first time t
 .venv/bin/python -m pip check --disable-pip-version-check
 # Notebooks find `book` and `kernels` also where nothing sets PYTHONPATH, as in VS Code.
 .venv/bin/python book/site/onpath.py
+# nbgrader's menus are for course folders; in the book's own JupyterLab they would only be in the way.
+mkdir -p .venv/etc/jupyter/labconfig
+echo '{"disabledExtensions": {"@jupyter/nbgrader": true}}' > .venv/etc/jupyter/labconfig/page_config.json
