@@ -107,7 +107,7 @@ def once(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> 
         theirs, yours = compulsory(run)["w"], run.bytes("w", "reads", "block")
         rows.append(_row(run, "w", yours, theirs))
         if not run.error and yours != theirs:
-            comments.append(f"{run.case}: {_too_often('w', yours / theirs)}")
+            comments.append(f"{run.case}: {_too_often('w', yours / theirs, run.case.sizes['m'])}")
         comments.append(_copied(run, theirs))
     return _verdict(comments, rows, "each byte of w is asked for once")
 
@@ -124,9 +124,11 @@ def _copied(run: Run, size: int) -> str:
     return ""
 
 
-def _too_often(name: str, times: float) -> str:
+def _too_often(name: str, times: float, m: int = 0) -> str:
     if times < 1:
         return f"{name} was read {times:.2f} times: part of it is never read."
+    if name == "w" and m == 1:  # one row has one row of tiles, however low they are
+        return f"w was read {times:.1f} times: each piece is loaded more than once, or programs overlap."
     why = {
         "w": "every further row of tiles reads all of it again; up to 64 rows one tile must be as high as m",
         "x": "every further column of tiles reads all of it again",
