@@ -60,9 +60,10 @@ def load(text: str) -> ModuleType:
 
 def said(error: BaseException) -> str:
     """The error, and the line of the kernel that it happened in."""
-    root = error
-    while root.__cause__ is not None:
-        root = root.__cause__
+    chain = [error]
+    while chain[-1].__cause__ is not None:
+        chain.append(chain[-1].__cause__)
+    root = chain[-1]
     lines = [
         frame.line
         for one in (error, root)
@@ -70,8 +71,13 @@ def said(error: BaseException) -> str:
         if Path(frame.filename).stem == MODULE and not frame.line.startswith(("@", "def "))
     ]
     text = str(root) if root.args else ""
+    for one in chain:  # Triton's compiler puts a page of source before what it has to say
+        if hasattr(one, "node"):
+            at = getattr(one.node, "lineno", 0)
+            lines += (one.src or "").split("\n")[at - 1 : at]
+            text = one.error_message or "Triton can't compile this" if one is root else text
     text = f"{type(root).__name__}: {text}"[:600]
-    return f"{text} (in `{lines[-1]}`)" if lines else text
+    return f"{text} (in `{lines[-1].strip()}`)" if lines else text
 
 
 # ------------------------------------------------------------------------------------ interpreted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 from pathlib import Path
 
@@ -88,3 +89,15 @@ def test_the_launcher_s_process_imports_nothing_of_ours():
         line.startswith(("from book", "from kernels", "from labs", "import book"))
         for line in text.splitlines()
     )
+
+
+def test_what_the_compiler_says_is_told_without_a_page_of_source():
+    from triton.compiler.errors import CompilationError
+
+    node = ast.parse("a = 1\nb = c").body[1]
+    outer = CompilationError("def k():\n    b = tl.dot(a, c)", node)
+    assert replaying.said(CompilationError("def k():\n    b = c", node, "c is not defined")) == (
+        "CompilationError: c is not defined (in `b = c`)"
+    )
+    outer.__cause__ = ValueError("ranks differ")
+    assert replaying.said(outer) == "ValueError: ranks differ (in `b = tl.dot(a, c)`)"
