@@ -202,7 +202,7 @@ def linear(x, w):
         ),
         changed(
             "kernel-never-ends", KERNEL, ("    acc = tl.dot(x, w, acc)", "    while True: acc = tl.dot(x, w, acc)"),
-            wrong=kernel_only("stopped", but=("lab2-compiles",)) | {"lab2-compiles": "while True"},
+            wrong=kernel_only("stopped", but=("lab2-compiles",)) | {"lab2-compiles": "sm_80"},
         ),
         changed("a-million-programs", LAUNCHER, ("linear_kernel[(programs,)]", "linear_kernel[(10**6,)]"), wrong=kernel_only("20,000 programs at most")),
         changed("a-wild-pointer", KERNEL, ("y_ptrs = y_ptr +", "tl.store((rm * 8 + 4096).to(tl.int64).to(y_ptr.dtype), 1.0)\n    y_ptrs = y_ptr +"), wrong=kernel_only("", but=("lab2-compiles",))),
