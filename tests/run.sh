@@ -20,8 +20,10 @@ step "dependencies" $bin/python -m pip check
 step "browser" $bin/python book/site/browser.py --install
 step "sandbox" $bin/python labs/grading/install_bubblewrap.py
 step "site" site
-step "tests" $bin/python -m pytest -n 2 --dist worksteal -q
-step "notebooks" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider chapters/*.ipynb labs/*/*.ipynb
+step "tests" $bin/python -m pytest -n 2 --dist worksteal -q -m "not quiet"
+step "timing tests" $bin/python -m pytest -q -m quiet tests/kernels
+step "notebooks" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider chapters/*.ipynb
+step "labs' masters" $bin/python -m pytest --nbval-lax --nbval-current-env -n 2 --dist loadscope -q -p no:cacheprovider labs/*/*.ipynb
 
 if [ -n "$failed" ]; then
     printf "\nFailed:$failed\n"

@@ -7,6 +7,8 @@ import pytest
 from kernels.evidence import cpu
 from kernels.evidence.errors import PhysicsDisagrees
 
+pytestmark = pytest.mark.quiet
+
 
 @pytest.fixture(scope="module")
 def line():

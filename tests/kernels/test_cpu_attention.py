@@ -8,6 +8,8 @@ from kernels.evidence import cpu_attention as module
 from kernels.evidence.cpu_attention import APART, PACKED, cpu_attention
 from kernels.evidence.errors import PhysicsDisagrees
 
+pytestmark = pytest.mark.quiet
+
 SMALL = {"kv_heads": 4, "head_dim": 64, "context": 8192, "budget": 0.02}
 
 
