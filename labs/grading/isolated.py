@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +77,7 @@ def runner(sandbox: Sandbox, limits: ProgramLimits = LIMITS) -> Runner:
         detail = "" if outcome.status == "ok" else outcome.detail
         if outcome.status == "crashed" and program != "answer":
             detail = _with_error(detail, outcome.output)
-        return Ran(_events(outcome.answer), outcome.status, detail, outcome.printed)
+        return Ran(local.events(outcome.answer), outcome.status, detail, outcome.printed)
 
     return asked
 
@@ -94,15 +93,6 @@ def _packages() -> dict[str, Path]:
         if path.name not in NOT_NEEDED:
             files[f"{JOB}/book/{path.name}"] = path
     return files
-
-
-def _events(answer: bytes) -> list[Mapping[str, Any]]:
-    """Line by line, so that a line of a hundred thousand brackets costs nobody else's answer."""
-    found: list[Mapping[str, Any]] = []
-    for line in answer.splitlines():
-        with suppress(RecursionError):
-            found += local.events(line)
-    return found
 
 
 def _with_error(detail: str, output: str) -> str:

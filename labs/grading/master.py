@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -11,14 +10,15 @@ from pathlib import Path
 from typing import Protocol
 
 from book.closure import fingerprint
+from labs.kit.blanks import blanks
 from labs.releasing.regions import released
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("numpy", "torch", "triton")
 # What a grade depends on, besides its lab; with all that these import.
 OWN = ("labs.grading.grade", "labs.grading.submission", "labs.kit.answering", "labs.kit.replaying")
-# What may stand in place of a solution in a cell that nobody has filled in.
-STUB = re.compile(r"(\.\.\.|pass|raise NotImplementedError(\(.*\))?)\s*(#.*)?$")
+# Besides a blank, what may stand in place of a solution in a cell that nobody has filled in.
+NOTHING = ("...", "pass")
 
 
 class Assignment(Protocol):
@@ -65,7 +65,7 @@ def is_stub(source: str, solution: str) -> bool:
 
 def _said(lines: Iterable[str]) -> list[str]:
     words = [" ".join(line.split("#")[0].split()) for line in lines]
-    return [line for line in words if line and not STUB.match(line)]
+    return [line for line in words if line and line not in NOTHING and not blanks(line)]
 
 
 def digest(assignment: Assignment) -> str:

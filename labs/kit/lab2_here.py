@@ -177,7 +177,7 @@ def experiment(run: Launcher | None = None) -> Experiment:
     """The linear layer with somebody's launcher in it; it has no plan of its own."""
 
     def none(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError("a lab's kernel is timed and counted; it has no plan.")
+        raise TypeError("a lab's kernel is timed and counted; it has no plan.")
 
     return Experiment(
         name="linear",

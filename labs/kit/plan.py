@@ -10,18 +10,26 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-ITEMSIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "bool": 1}
+import torch
+
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int32",
+    "int64",
+    "bool",
+)  # as torch and Triton call them
 MOST_BYTES = 256 * 2**20  # of all buffers of one plan
 MOST_PROGRAMS = 20_000
 MOST_STEPS = 200
+FILLS = ("empty", "zeros", "host")
+LONGEST_WORD = 1000  # characters of a scalar that is a string
 
 
 class BadPlan(ValueError):
     """A plan that is refused; the message is for the author of the launcher."""
-
-
-FILLS = ("empty", "zeros", "host")
-LONGEST_WORD = 1000  # characters of a scalar that is a string
 
 
 def check(
@@ -104,7 +112,7 @@ def _argument(kernel: str, name: str, value: Mapping[str, Any], buffers: Mapping
             )
         return {"view": _view(value["view"], buffers)}
     if "tl" in value:
-        if value["tl"] not in ITEMSIZE:
+        if value["tl"] not in DTYPES:
             raise BadPlan(f"{kernel}: {name} = {value['tl']!r}: not a dtype that is known here.")
         return {"tl": value["tl"]}
     scalar = value["scalar"]
@@ -116,13 +124,13 @@ def _argument(kernel: str, name: str, value: Mapping[str, Any], buffers: Mapping
 
 
 def _view(view: Mapping[str, Any], buffers: Mapping[str, Any]) -> dict[str, Any]:
-    if view["dtype"] not in ITEMSIZE:
-        raise BadPlan(f"dtype = {view['dtype']!r}: choose from {', '.join(ITEMSIZE)}.")
+    if view["dtype"] not in DTYPES:
+        raise BadPlan(f"dtype = {view['dtype']!r}: choose from {', '.join(DTYPES)}.")
     shape = [_whole(n, "shape") for n in view["shape"]]
     strides = [_whole(n, "strides") for n in view["strides"]]
     offset = last = _whole(view["offset"], "offset")
     last += sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
-    if (last + 1) * ITEMSIZE[view["dtype"]] > buffers[view["buffer"]]["bytes"]:
+    if (last + 1) * getattr(torch, view["dtype"]).itemsize > buffers[view["buffer"]]["bytes"]:
         raise BadPlan(f"a view of {view['buffer']} reaches past its end.")
     about = {"buffer": buffers[view["buffer"]]["id"], "dtype": view["dtype"]}
     return about | {"offset": offset, "shape": shape, "strides": strides}

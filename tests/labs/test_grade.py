@@ -47,10 +47,7 @@ def _comment(made, question):
 
 @pytest.fixture(scope="module")
 def held():
-    try:
-        return isolated.runner(sandbox.find())
-    except sandbox.NoSandbox as error:
-        pytest.skip(f"no sandbox here: {error}")
+    return isolated.runner(sandbox.find())
 
 
 def test_right_answers_get_full_marks_in_the_sandbox(graded, held):

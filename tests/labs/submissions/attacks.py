@@ -57,7 +57,7 @@ READS = """
 import glob
 for place in (ROOT + "/labs", ROOT + "/labs/keys", ROOT + "/tests", "/job/../keys", OTHERS, GRADES, "/root", "/home"):
     if glob.glob(place + "/*"): raise RuntimeError("LEAKED: " + place)
-for place in ("/etc/shadow", "/root/.ssh/id_rsa", "/proc/1/root" + ROOT, ROOT + "/labs/keys/" + LAB[:4] + ".py"):
+for place in ("/etc/shadow", "/proc/1/root" + ROOT, ROOT + "/labs/keys/" + LAB[:4] + ".py"):
     try: open(place).close()
     except OSError: continue
     raise RuntimeError("LEAKED: " + place)
