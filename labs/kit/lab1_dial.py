@@ -11,7 +11,7 @@ from labs.kit.bench import SCALE, SHIFT
 from labs.kit.lab1_calls import row, sentence
 from labs.kit.question import Draw, Verdict
 
-ITEMSIZE = 4  # fp32
+ITEMSIZE = np.dtype(np.float32).itemsize
 CLOSE = 1e-4  # relative to 1: rounding in fp32 leaves 1e-6
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from labs.kit.asks import Case, Kernel
 
 DTYPE = np.float16
-ITEMSIZE = 2
+ITEMSIZE = np.dtype(DTYPE).itemsize
 TARGETS = ("sm_80", "sm_90")
 ROWS, TRANSPOSED, GAPS = "by rows", "transposed", "with gaps"
 
