@@ -19,8 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "book" / "site")]
 
 import browser  # noqa: E402
 
-from book import formulas  # noqa: E402
-from book.explorer import explore  # noqa: E402
+from book.widgets.explorer import explore  # noqa: E402
+from tests import formulas  # noqa: E402
 from tests.site.explorer_page import linear, write  # noqa: E402
 
 STEPS = 80

@@ -1,10 +1,16 @@
-"""The toolbox that the chapters import. Run from anywhere: this puts the repository root first."""
+"""The toolbox that the chapters import. Run from anywhere: this puts the repository root first.
+
+What every chapter needs can be had from here, `from book import explore, numeric, boxed, source, si`;
+each name is imported from its module only when it is asked for.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,3 +41,23 @@ def _check_kernels() -> None:
 
 _put_root_first()
 _check_kernels()
+
+# What a notebook imports from here, and the module that has it (`book.portable` reads this table, too).
+FACE = {
+    "explore": "book.widgets.explorer",
+    "numeric": "book.widgets.self_check",
+    "boxed": "book.notebook.derivation",
+    "math": "book.notebook.derivation",
+    "source": "book.notebook.source",
+    "si": "book.drawing.number_text",
+    "gigabytes": "book.drawing.number_text",
+    "gibibytes": "book.drawing.number_text",
+    "table": "book.drawing.number_text",
+    "symbol": "book.formulas.formula",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FACE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(FACE)}.")
+    return getattr(importlib.import_module(FACE[name]), name)

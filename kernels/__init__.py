@@ -6,6 +6,6 @@ kernels run in Triton's interpreter on the CPU. Where there is no Triton at all 
 Linux only) everything imports, costs and plans work, and launching a kernel says what is missing.
 """
 
-from kernels.devices import MODE, NoTriton, default_dtype, device
+from kernels.contract.devices import MODE, NoTriton, default_dtype, device
 
 __all__ = ["MODE", "NoTriton", "default_dtype", "device"]

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 
 from book import cost
-from kernels import caches, devices, splits
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
-from kernels.splits import Plan
+from kernels.contract import cache_checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.tiling import decode
+from kernels.tiling.decode import Plan
 
 LOG2_E = 1.4426950408889634  # the kernels use powers of two: exp(x) = exp2(x * LOG2_E)
 
@@ -143,9 +144,9 @@ def decode_attention(
 
     Raises ValueError or TypeError, with the remedy, for tensors it cannot attend to.
     """
-    caches.attention("decode_attention", q, k, v, lengths)
+    cache_checks.attention("decode_attention", q, k, v, lengths)
     (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
-    chosen = splits.plan(batch, heads, kv_heads, dim, context, caches.dtype_name(k), packed=packed)
+    chosen = decode.plan(batch, heads, kv_heads, dim, context, cache_checks.dtype_name(k), packed=packed)
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
     devices.launch(launches(chosen, q, k, v, lengths, o, scale), q.device)
     return o
@@ -255,8 +256,8 @@ experiment = Experiment(
     run=decode_attention,
     reference=reference,
     cost=formula,
-    plan=splits.plan,
-    tiles=splits.issued,
+    plan=decode.plan,
+    tiles=decode.issued,
     launches=_meta_launches,
     sweep={
         "counted": {"batch": 2, "heads": 8, "kv_heads": 2, "head_dim": 64, "context": [128, 256, 512]},
@@ -267,7 +268,7 @@ experiment = Experiment(
     tolerance=lambda dtype: {"fp16": 2e-3, "bf16": 1e-2, "fp8": 2e-3}[dtype],
 )
 
-unpacked_experiment = replace(experiment, run=unpacked, plan=partial(splits.plan, packed=False))
+unpacked_experiment = replace(experiment, run=unpacked, plan=partial(decode.plan, packed=False))
 
 ragged_experiment = replace(
     experiment,
@@ -276,7 +277,7 @@ ragged_experiment = replace(
     cost=lambda *, batch, context, **others: formula(
         batch=batch, tokens=sum(ragged_lengths(batch, context)), **others
     ),
-    tiles=lambda plan, *, batch, context, **others: splits.issued(
+    tiles=lambda plan, *, batch, context, **others: decode.issued(
         plan, batch=batch, context=ragged_lengths(batch, context), lengths_itemsize=4, **others
     ),
     launches=partial(_meta_launches, ragged=True),

@@ -15,11 +15,13 @@ from typing import Any
 import torch
 
 from book import cost
-from kernels import caches, checks, decode_attention, devices, kv_append, linear, mlp, splits, tiles
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels import decode_attention, kv_append, linear, mlp
+from kernels.contract import cache_checks, checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 from kernels.linear import linear_kernel
-from kernels.targets import Target
+from kernels.tiling import decode, products
 
 # ------------------------- kernels.linear under the names that its tensors have here, for counting
 
@@ -91,7 +93,7 @@ def _sizes(x: Any, weights: dict[str, Any], k_cache: Any, v_cache: Any, position
     for name, w in weights.items():
         checks.rank("decode_step", name, w, "[K, N]")
     for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        checks.rank("decode_step", name, cache, caches.CACHE)
+        checks.rank("decode_step", name, cache, cache_checks.CACHE)
     checks.tensors("decode_step", x=x, **weights, k_cache=k_cache, v_cache=v_cache)
     if x.dtype == torch.float32:
         raise TypeError("x.dtype = fp32: decode_step runs in fp16 or bf16; use .half() on all of them.")
@@ -120,10 +122,10 @@ def _sizes(x: Any, weights: dict[str, Any], k_cache: Any, v_cache: Any, position
             f"heads = {heads}, kv_heads = {kv_heads}: each KV head serves as many query heads as the others; "
             "make heads a multiple of kv_heads."
         )
-    caches.side_by_side("decode_step", k_cache=k_cache, v_cache=v_cache)
-    caches.table("decode_step", "positions", positions, x)
+    cache_checks.side_by_side("decode_step", k_cache=k_cache, v_cache=v_cache)
+    cache_checks.table("decode_step", "positions", positions, x)
     if lengths is not None:
-        caches.table("decode_step", "lengths", lengths, x)
+        cache_checks.table("decode_step", "lengths", lengths, x)
     values = (batch, d_model, heads, kv_heads, head_dim, d_ff, context)
     return dict(zip(SIZES, values, strict=True))
 
@@ -132,10 +134,10 @@ def _sizes(x: Any, weights: dict[str, Any], k_cache: Any, v_cache: Any, position
 class Plan:
     """The plans of the five parts."""
 
-    qkv: tiles.Plan
+    qkv: products.Plan
     append: kv_append.Plan
-    attention: splits.Plan
-    o: tiles.Plan
+    attention: decode.Plan
+    o: products.Plan
     mlp: mlp.Plan
 
 
@@ -155,7 +157,7 @@ def plan(
     return Plan(
         linear.plan(batch, d_model, (heads + 2 * kv_heads) * head_dim, **where),
         kv_append.plan(batch, kv_heads, head_dim, context, **where),
-        splits.plan(batch, heads, kv_heads, head_dim, context, **where),
+        decode.plan(batch, heads, kv_heads, head_dim, context, **where),
         linear.plan(batch, heads * head_dim, d_model, **where),
         mlp.plan(batch, d_model, d_ff, **where),
     )
@@ -235,7 +237,7 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
             w="w_qkv", y="qkv", partials="qkv_partials"
         ),
         cost.kv_append_tiles(batch, kv_heads, head_dim, itemsize, positions_itemsize=4),
-        splits.issued(plan.attention, batch=batch, **attention, itemsize=itemsize).renamed(
+        decode.issued(plan.attention, batch=batch, **attention, itemsize=itemsize).renamed(
             q="qkv", k="k_cache", v="v_cache"
         ),
         _linear(plan.o, batch, heads * head_dim, d_model, itemsize).renamed(
@@ -247,7 +249,7 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     return replace(total, workspace=total.workspace | cost.decode_layer(**sizes, fused="none").workspace)
 
 
-def _linear(plan: tiles.Plan, m: int, k: int, n: int, itemsize: float) -> cost.Cost:
+def _linear(plan: products.Plan, m: int, k: int, n: int, itemsize: float) -> cost.Cost:
     return linear.experiment.tiles(plan, m=m, k=k, n=n, itemsize=itemsize)
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import torch
 
 from book import cost
-from kernels import attention_inputs, devices
-from kernels.attention_inputs import inputs, meta, reference
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
-from kernels.targets import Target
-from kernels.tiles import power_of_two
+from kernels.contract import attention_inputs, devices
+from kernels.contract.attention_inputs import inputs, meta, reference
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
+from kernels.tiling.products import power_of_two
 
 
 @triton.jit

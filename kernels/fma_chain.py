@@ -10,11 +10,12 @@ from dataclasses import replace
 import torch
 
 from book import cost
-from kernels import checks, devices, stream
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels import stream
+from kernels.contract import checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 from kernels.stream import Plan
-from kernels.targets import Target
 
 SCALE, SHIFT = 0.984375, 0.015625  # exact in binary; |scale| < 1 keeps every element near 1
 

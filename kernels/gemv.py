@@ -13,12 +13,14 @@ from dataclasses import replace
 import torch
 
 from book import cost
-from kernels import checks, devices, matmul, tiles
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels import matmul
+from kernels.contract import checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 from kernels.linear import add_partials_kernel
-from kernels.targets import Target
-from kernels.tiles import Plan
+from kernels.tiling import products
+from kernels.tiling.products import Plan
 
 MAX_ROWS = 4  # more rows want more sums than there are registers: that is `kernels.linear`'s work
 
@@ -97,19 +99,19 @@ def plan(
         )
     chip, multiprocessors = devices.chip(target)
     checks.dtype(devices.default_dtype() if dtype is None else dtype, chip)
-    block_m = tiles.power_of_two(m)
+    block_m = products.power_of_two(m)
     weights = min(4096, 8192 // block_m)
     if along == "k":
-        block_k = max(16, min(tiles.power_of_two(k), 512))
-        block_n = max(1, min(tiles.power_of_two(n), weights // block_k))
+        block_k = max(16, min(products.power_of_two(k), 512))
+        block_n = max(1, min(products.power_of_two(n), weights // block_k))
     else:
-        block_n = max(16, min(tiles.power_of_two(n), 256))
-        while block_n > 64 and -(-n // block_n) * tiles.MAX_SPLITS < 2 * multiprocessors:
+        block_n = max(16, min(products.power_of_two(n), 256))
+        while block_n > 64 and -(-n // block_n) * products.MAX_SPLITS < 2 * multiprocessors:
             block_n //= 2
-        block_k = max(1, min(tiles.power_of_two(k), weights // block_n))
+        block_k = max(1, min(products.power_of_two(k), weights // block_n))
     tile = Plan(block_m, block_n, block_k, num_warps=4, num_stages=1)
     k_blocks = -(-k // block_k)
-    splits = max(1, min(round(4 * multiprocessors / tile.tiles(m, n)), k_blocks, tiles.MAX_SPLITS))
+    splits = max(1, min(round(4 * multiprocessors / tile.tiles(m, n)), k_blocks, products.MAX_SPLITS))
     splits = -(-k_blocks // -(-k_blocks // splits))  # no split without a piece of K
     return tile if splits == 1 else replace(tile, splits=splits, reduce_block=256)
 

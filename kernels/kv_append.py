@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from book import catalog, cost
-from kernels import caches, checks, devices
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
-from kernels.targets import Target
+from kernels.contract import cache_checks, checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 
 
 @triton.jit
@@ -63,7 +63,7 @@ def kv_append(
     Raises ValueError or TypeError, with the remedy, for tensors that do not fit together.
     """
     _check(k, v, k_cache, v_cache, positions)
-    if k.dtype == caches.FP8:  # only moved, so plain bytes: that works on every card
+    if k.dtype == cache_checks.FP8:  # only moved, so plain bytes: that works on every card
         k, v, k_cache, v_cache = (x.view(torch.uint8) for x in (k, v, k_cache, v_cache))
     chosen = _blocks(k.shape[1], k.shape[2], k.element_size())
     devices.launch(launches(chosen, k, v, k_cache, v_cache, positions), k.device)
@@ -74,22 +74,22 @@ def _check(k: Any, v: Any, k_cache: Any, v_cache: Any, positions: Any) -> None:
     for name, x in new.items():
         checks.rank("kv_append", name, x, "[batch, kv_heads, head_dim]")
     for name, x in stored.items():
-        checks.rank("kv_append", name, x, caches.CACHE)
+        checks.rank("kv_append", name, x, cache_checks.CACHE)
     every = {**new, **stored}
-    if not all(isinstance(x, torch.Tensor) and x.dtype == caches.FP8 for x in every.values()):
+    if not all(isinstance(x, torch.Tensor) and x.dtype == cache_checks.FP8 for x in every.values()):
         checks.tensors("kv_append", **every)
-    caches.same_device(k, "k", **every)
-    caches.side_by_side("kv_append", **every)
+    cache_checks.same_device(k, "k", **every)
+    cache_checks.side_by_side("kv_append", **every)
     if v.shape != k.shape:
         raise ValueError(f"v.shape = {tuple(v.shape)}, k.shape = {tuple(k.shape)}: give as many of each.")
     for name, x in stored.items():
         if (x.shape[0], x.shape[1], x.shape[3]) != tuple(k.shape) or x.shape != k_cache.shape:
             raise ValueError(
-                f"{name}.shape = {tuple(x.shape)}: kv_append needs {name}{caches.CACHE} with the batch, "
-                f"kv_heads and head_dim of k, {tuple(k.shape)}; for [batch, context, kv_heads, head_dim] "
-                f"pass {name}.transpose(1, 2)."
+                f"{name}.shape = {tuple(x.shape)}: kv_append needs {name}{cache_checks.CACHE} with the "
+                f"batch, kv_heads and head_dim of k, {tuple(k.shape)}; for [batch, context, kv_heads, "
+                f"head_dim] pass {name}.transpose(1, 2)."
             )
-    caches.table("kv_append", "positions", positions, k)
+    cache_checks.table("kv_append", "positions", positions, k)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def launches(plan: Plan, k, v, k_cache, v_cache, positions) -> list[Launch]:
 def inputs(*, batch, kv_heads, head_dim, context, dtype="fp16", device="cpu", seed=0):
     """Random k and v, an empty (zero) cache for both, and a random place for each sequence."""
     generator = torch.Generator(device).manual_seed(seed)
-    kind = caches.FP8 if dtype == "fp8" else devices.TORCH_DTYPES[dtype]
+    kind = cache_checks.FP8 if dtype == "fp8" else devices.TORCH_DTYPES[dtype]
     k, v = torch.randn(2, batch, kv_heads, head_dim, generator=generator, device=device).to(kind)
     cache = torch.zeros(2, batch, kv_heads, context, head_dim, dtype=kind, device=device)
     where = torch.randint(context, (batch,), generator=generator, device=device, dtype=torch.int32)

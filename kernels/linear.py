@@ -9,11 +9,13 @@ adds those up in a fixed order (the result is the same in every run). Their traf
 import torch
 
 from book import cost
-from kernels import devices, matmul, tiles
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels import matmul
+from kernels.contract import devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
 from kernels.matmul import tile_position, tile_product
-from kernels.tiles import Plan
+from kernels.tiling import products
+from kernels.tiling.products import Plan
 
 
 @triton.jit
@@ -73,7 +75,7 @@ def linear(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return y
 
 
-plan = tiles.split
+plan = products.split
 
 
 def launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:

@@ -8,10 +8,11 @@ them, and keeps the sum in registers. The larger the tile, the more often each l
 import torch
 
 from book import cost
-from kernels import checks, devices, tiles
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
-from kernels.tiles import Plan
+from kernels.contract import checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.tiling import products
+from kernels.tiling.products import Plan
 
 
 @triton.jit
@@ -100,7 +101,7 @@ def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     """
     m, k, n = shapes("matmul", x, w)
     y = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    devices.launch(_launches(tiles.whole(m, k, n, devices.dtype_name(x.dtype)), x, w, y), x.device)
+    devices.launch(_launches(products.whole(m, k, n, devices.dtype_name(x.dtype)), x, w, y), x.device)
     return y
 
 
@@ -172,7 +173,7 @@ experiment = Experiment(
     run=matmul,
     reference=reference,
     cost=cost.linear,
-    plan=tiles.whole,
+    plan=products.whole,
     tiles=issued,
     launches=_meta_launches,
     sweep={

@@ -18,17 +18,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from book.display import si
-from book.display import table as as_table
-from kernels.evidence import overhead, recorded, recording, timed, traffic
-from kernels.evidence.clocks import Clock, EventClock
-from kernels.evidence.cpu import LABEL, cpu_roofline
-from kernels.evidence.errors import PhysicsDisagrees, Unsupported
+from book.drawing.number_text import si
+from book.drawing.number_text import table as as_table
+from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.experiment import Experiment
+from kernels.evidence import recorded, timed
 from kernels.evidence.experiments import choose
-from kernels.evidence.machine import Device, clocks, cpu_here, gpu_here, why_not_timed
-from kernels.evidence.recording import empty
+from kernels.evidence.recorded import write
+from kernels.evidence.recorded.write import empty
 from kernels.evidence.sweeps import sweep
-from kernels.experiment import Experiment
+from kernels.evidence.timed import dram, launch_overhead
+from kernels.evidence.timed.clocks import Clock, EventClock
+from kernels.evidence.timed.cpu import LABEL, cpu_roofline
+from kernels.evidence.timed.machine import Device, clocks, cpu_here, gpu_here, why_not_timed
 
 Say = Callable[[str], None]
 
@@ -87,7 +89,7 @@ def main(words: Sequence[str] | None = None) -> int:
         say,
         quick=asked.quick,
         dtype=asked.dtype,
-        launches=overhead.gpu if names is None else None,
+        launches=launch_overhead.gpu if names is None else None,
     )
     say(table(record))
     say(f"wrote {asked.out}")
@@ -104,13 +106,13 @@ def measure_gpu(
     *,
     quick: bool = False,
     dtype: str | None = None,
-    counters: Callable[..., tuple[float, float]] = traffic.dram_bytes,
-    launches: Callable[..., overhead.Overhead] | None = overhead.gpu,
+    counters: Callable[..., tuple[float, float]] = dram.dram_bytes,
+    launches: Callable[..., launch_overhead.Overhead] | None = launch_overhead.gpu,
 ) -> bool:
     """Fill `record`, writing it to `out` after each sweep; True if nothing was wrong or impossible.
 
-    counters: reads DRAM bytes of one run (see kernels.evidence.traffic). launches: times launch
-    overhead (see kernels.evidence.overhead); None leaves it out.
+    counters: reads DRAM bytes of one run (see kernels.evidence.timed.dram). launches: times launch
+    overhead (see kernels.evidence.timed.launch_overhead); None leaves it out.
     """
     began, right = time.perf_counter(), {}
     say(f"{device.name}: checking {len(experiments)} kernels against float64")
@@ -185,9 +187,9 @@ def measure_cpu(record: dict[str, Any], quick: bool) -> None:
     """Fill `record` with this CPU's roofline by torch, under names of its own: no run of ours."""
     line = cpu_roofline(budget=0.05 if quick else 0.15)
     record["notes"].append(f"{LABEL}: torch's kernels in fp32, not this repository's.")
-    record["ceilings"]["fp32"] = recording.ceilings_as_record(line.ceilings)
+    record["ceilings"]["fp32"] = write.ceilings_as_record(line.ceilings)
     for name, axis, points in (("torch linear", "m", line.linear), ("torch dial", "k", line.dial)):
-        record["sweeps"].append(recording.sweep_as_record(name, axis, "fp32", points))
+        record["sweeps"].append(write.sweep_as_record(name, axis, "fp32", points))
 
 
 def table(record: dict[str, Any]) -> str:
@@ -232,8 +234,8 @@ def _point(*what: Any) -> tuple[timed.Timed | None, str]:
 def _ceilings(record: dict[str, Any], device: Device, dtype: str, clock: Clock, say: Say) -> timed.Ceilings:
     if dtype not in record["ceilings"]:
         say(f"measuring the ceilings in {dtype}")
-        record["ceilings"][dtype] = recording.ceilings_as_record(timed.ceilings(device, dtype, clock))
-    return recording.ceilings_of(record["ceilings"][dtype])
+        record["ceilings"][dtype] = write.ceilings_as_record(timed.ceilings(device, dtype, clock))
+    return write.ceilings_of(record["ceilings"][dtype])
 
 
 def _count_traffic(

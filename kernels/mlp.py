@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 import torch
 
 from book import cost
-from kernels import checks, devices, linear, tiles
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels import linear
+from kernels.contract import checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 from kernels.matmul import tile_position
-from kernels.targets import Target
+from kernels.tiling import products
 
 
 @triton.jit
@@ -107,8 +109,8 @@ def _shapes(x, w_gate, w_up, w_down) -> tuple[int, int, int]:
 class Plan:
     """The tiles of both kernels. `gate_up` counts the columns of one of its two products."""
 
-    gate_up: tiles.Plan
-    down: tiles.Plan
+    gate_up: products.Plan
+    down: products.Plan
 
 
 def plan(
@@ -118,15 +120,15 @@ def plan(
 
     Two products side by side fill a tile of the table when each has half its width. K is never
     split there: the halves of a gate can't be activated before they are added. Arguments and errors
-    are those of `kernels.tiles.split`.
+    are those of `kernels.tiling.products.split`.
     """
-    usable, _, sms = tiles.candidates(m, d_model, d_ff, dtype, target)
+    usable, _, sms = products.candidates(m, d_model, d_ff, dtype, target)
     for tile in usable:
         gate_up = replace(tile, block_n=tile.block_n // 2)
         wanted = sms if tile.block_m * tile.block_n > 64 * 128 else 2 * sms  # small tiles share one
-        if gate_up.programs(m, d_ff) >= tiles.FULL_ENOUGH * wanted:
+        if gate_up.programs(m, d_ff) >= products.FULL_ENOUGH * wanted:
             break
-    return Plan(gate_up, tiles.split(m, d_ff, d_model, dtype, target))
+    return Plan(gate_up, products.split(m, d_ff, d_model, dtype, target))
 
 
 def launches(plan: Plan, x, w_gate, w_up, w_down, y) -> list[Launch]:
@@ -177,7 +179,7 @@ def _meta_launches(plan: Plan, *, m: int, d_model: int, d_ff: int, dtype: str) -
 def issued(plan: Plan, *, m: int, d_model: int, d_ff: int, itemsize: float = 2) -> cost.Cost:
     """What `plan` issues: whole tiles, and beside them the activation."""
 
-    def blocks(p: tiles.Plan) -> dict[str, int]:
+    def blocks(p: products.Plan) -> dict[str, int]:
         names = ("block_m", "block_n", "block_k", "splits", "reduce_block")
         return {name: getattr(p, name) for name in names}
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from book import catalog, cost
-from kernels import checks, devices
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
-from kernels.targets import Target
+from kernels.contract import checks, devices
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 
 SCALE = 3.0  # STREAM's own
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import torch
 
 from book import cost
-from kernels import attention_inputs, devices, tiles
-from kernels.attention_inputs import inputs, meta, reference
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels.contract import attention_inputs, devices
+from kernels.contract.attention_inputs import inputs, meta, reference
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.targets import Target
 from kernels.matmul import tile_position, tile_product
-from kernels.targets import Target
+from kernels.tiling import products
 
 
 @triton.jit
@@ -105,8 +106,8 @@ _SOFTMAX_ELEMENTS = 8192  # of the score matrix, for each program of the softmax
 class Plan:
     """The tiles of both products; the softmax takes `rows` rows of `block` scores at a time."""
 
-    scores: tiles.Plan
-    weighted_sum: tiles.Plan
+    scores: products.Plan
+    weighted_sum: products.Plan
     rows: int
     block: int
 
@@ -124,24 +125,24 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """The largest tiles of `kernels.tiles` that are no wider than the products; raises as flash's."""
+    """The largest tiles of `tiling.products` that are no wider than the products; raises as flash's."""
     attention_inputs.refuse(batch, length, heads, kv_heads, head_dim, dtype, target)
     if length > LONGEST:
         raise ValueError(
             f"length = {length}: unfused_attention keeps a row of scores in registers, at most {LONGEST}; "
             "use flash_attention."
         )
-    block = max(tiles.power_of_two(length), 16)
+    block = max(products.power_of_two(length), 16)
     return Plan(
-        _no_wider(length, tiles.candidates(length, head_dim, length, dtype, target)[0]),
-        _no_wider(head_dim, tiles.candidates(length, length, head_dim, dtype, target)[0]),
+        _no_wider(length, products.candidates(length, head_dim, length, dtype, target)[0]),
+        _no_wider(head_dim, products.candidates(length, length, head_dim, dtype, target)[0]),
         max(1, _SOFTMAX_ELEMENTS // block),
         block,
     )
 
 
-def _no_wider(n: int, candidates: tuple[tiles.Plan, ...]) -> tiles.Plan:
-    return next((t for t in candidates if t.block_n <= tiles.power_of_two(n)), candidates[-1])
+def _no_wider(n: int, candidates: tuple[products.Plan, ...]) -> products.Plan:
+    return next((t for t in candidates if t.block_n <= products.power_of_two(n)), candidates[-1])
 
 
 def _launches(plan: Plan, q, k, v, o) -> list[Launch]:

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import nbformat
 
-from book.bundle import ROOT
-from book.closure import fingerprint
+from book.portable.bundle import ROOT
+from book.portable.dependencies import fingerprint
 from labs.assignments import Assignment, all_assignments, find
 from labs.releasing import copies, leaks, package, validating
 from labs.releasing.copies import Copies
@@ -79,8 +79,8 @@ def _digest(assignment: Assignment, root: Path) -> str:
     code = [cell.source for cell in nbformat.reads(text, 4).cells if cell.cell_type == "code"]
     makers = [
         *Path(copies.__file__).parent.glob("*.py"),
-        ROOT / "book" / "bundle.py",
-        ROOT / "book" / "unpack.py",
+        ROOT / "book" / "portable" / "bundle.py",
+        ROOT / "book" / "portable" / "unpack.py",
     ]
     made_by = [path.read_text(encoding="utf-8") for path in sorted(makers)]
     project = (root / "pyproject.toml").read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from book import display
 from book.catalog.names import nearest
 from book.catalog.rows import Row, read, rows
 from book.claims.registry import EXPRESSIONS
-from book.sortable import Cell, Heading, Html, sortable
+from book.drawing import number_text
+from book.drawing.sortable import Cell, Heading, Html, sortable
 
 PATH = Path(__file__).parents[1] / "catalog" / "claims.yaml"
 VERDICTS = ("right", "wrong")
@@ -73,10 +73,10 @@ class Claim:
         """The exact value, computed now, for people."""
         value = self.expression()
         if self.unit == "%":
-            return f"{display.number(100 * value)} %"
+            return f"{number_text.number(100 * value)} %"
         if self.unit == "byte":  # to the last one
-            return f"{display.number(int(value))} B"
-        return display.si(int(value) if value == int(value) and value < 1e6 else value, self.unit, 4)
+            return f"{number_text.number(int(value))} B"
+        return number_text.si(int(value) if value == int(value) and value < 1e6 else value, self.unit, 4)
 
 
 @lru_cache(maxsize=4)

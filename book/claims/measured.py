@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from book import catalog, cost, roofline, serving, step_law
+from book import catalog, cost, roofline, serving
 from book.claims.registry import expression
-from book.serving import deploy
+from book.serving import deploy, step_law
 
 
 def _stream(model: str, accelerator: str, weights: str) -> dict:

@@ -25,7 +25,7 @@ from book.cost.attention_tiles import (
 )
 from book.cost.base import FP32_BYTES, Cost, Number
 from book.cost.layer import decode_layer
-from book.cost.matrix import gemv_tiles, linear, linear_tiles
+from book.cost.matrix import gemv_tiles, linear, linear_tiles, weight_intensity
 from book.cost.mlp import mlp, mlp_tiles
 from book.cost.streams import copy, fma_chain, triad
 
@@ -52,4 +52,5 @@ __all__ = [
     "triad",
     "unfused_attention",
     "unfused_attention_tiles",
+    "weight_intensity",
 ]

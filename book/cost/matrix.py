@@ -17,6 +17,15 @@ def linear(m: Number, k: Number, n: Number, itemsize: Number = 2) -> Cost:
     return Cost(2 * m * k * n, {"x": m * k * itemsize, "w": k * n * itemsize}, {"y": m * n * itemsize})
 
 
+def weight_intensity(m: Number, itemsize: Number = 2) -> Number:
+    """2 m / s, FLOP per byte of weights: a linear layer with x and y forgotten (chapter 02).
+
+    itemsize: of a weight. At two bytes it is the number of rows.
+    """
+    positive(m=m, itemsize=itemsize)
+    return 2 * m / itemsize
+
+
 def linear_tiles(
     m: int,
     k: int,

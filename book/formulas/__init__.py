@@ -1,47 +1,27 @@
-"""The chapters' formulas, in chapter order. `ALL` is what the tests walk through.
+"""The chapters' formulas: `ch02_linear_layers.py` holds those of chapter 02, and so on.
 
-Each is made by calling `book.cost`, `book.serving` and `book.roofline` with symbols.
+Each is made by calling `book.cost`, `book.serving` and `book.roofline` with symbols. A chapter
+imports its own file, so that a change in another chapter's formulas is none of its business.
 """
 
-from book.formula import Formula
-from book.formulas.part1 import PART1, attainable, fma_chain, linear
-from book.formulas.part2 import (
-    decode_attention,
-    decode_floor,
-    decode_rate,
-    kv_bytes_per_token,
-    kv_capacity,
-    utilisation,
-)
-from book.formulas.steps import decode_step, prefill, step_law
+from __future__ import annotations
 
-PART2: tuple[Formula, ...] = (
-    utilisation,
-    decode_floor,
-    decode_rate,
-    kv_bytes_per_token,
-    kv_capacity,
-    decode_attention,
-    decode_step,
-    prefill,
-    step_law,
-)
-ALL: tuple[Formula, ...] = PART1 + PART2
+import importlib
+import pkgutil
+import re
 
-__all__ = [
-    "ALL",
-    "PART1",
-    "PART2",
-    "attainable",
-    "decode_attention",
-    "decode_floor",
-    "decode_rate",
-    "decode_step",
-    "fma_chain",
-    "kv_bytes_per_token",
-    "kv_capacity",
-    "linear",
-    "prefill",
-    "step_law",
-    "utilisation",
-]
+from book.formulas.formula import Formula
+
+_CHAPTER = re.compile(r"ch\d\d_\w+\Z")
+
+
+def all_formulas() -> dict[str, Formula]:
+    """name -> formula, in chapter order, found by looking. Raises ValueError for a name twice."""
+    found: dict[str, Formula] = {}
+    for module in sorted(m.name for m in pkgutil.iter_modules(__path__) if _CHAPTER.match(m.name)):
+        where = importlib.import_module(f"{__name__}.{module}")
+        for formula in (v for v in vars(where).values() if isinstance(v, Formula)):
+            if formula.name in found:
+                raise ValueError(f"formula {formula.name!r}: {module} has it again; give it another name.")
+            found[formula.name] = formula
+    return found

@@ -10,7 +10,7 @@ from functools import cache
 
 from book import catalog
 from book.catalog import Model
-from book.formula import Presets
+from book.formulas.formula import Presets
 from book.serving import parameters_read
 
 START = "Llama-3-8B"  # where every explorer of a whole model begins

@@ -12,8 +12,8 @@ from book.cost import Cost, Number
 from book.cost.base import positive
 from book.serving.cache import contexts, decode_layer, kv_bytes, kv_share
 from book.serving.deployment import Deployment
+from book.serving.step_law import IDEAL, StepLaw
 from book.serving.weights import active_parameters, weight_bytes_read
-from book.step_law import IDEAL, StepLaw
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 from serve import ROOT, SITE
 
-STATIC = ROOT / "book" / "static"
+STATIC = ROOT / "book" / "site" / "static"
 PAGE, WIDTH, COLOURS = "chapters/02-linear-layers.html", 1180, 96
 
 

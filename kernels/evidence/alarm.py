@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernels.evidence.errors import ImpossibleResult
+from kernels.contract.errors import ImpossibleResult
 
 TOLERANCE = 0.03  # two timings of the same work on a quiet GPU differ by this much
 

@@ -14,15 +14,16 @@ from typing import Any
 
 from book import catalog
 from book.roofline import Roof
-from kernels import devices
+from kernels.contract import devices
+from kernels.contract.experiment import Experiment
+from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled as compiling
-from kernels.evidence import counting, published, recorded, timed
+from kernels.evidence import published, recorded, timed
+from kernels.evidence.counted import counted_rows
 from kernels.evidence.experiments import key
-from kernels.evidence.machine import gpu_here, why_not_timed
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.sweeps import described, sweep
-from kernels.experiment import Experiment
-from kernels.targets import TARGETS
+from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
 RUNGS = ("counted", "compiled", "timed", "recorded", "published")
 STAND_IN = "h100_sxm"  # the card that evidence is drawn for where there is no GPU
@@ -49,7 +50,7 @@ class Evidence:
     experiment: Experiment
     accelerator: str
     dtype: str
-    rows: tuple[counting.CountedRow, ...]
+    rows: tuple[counted_rows.CountedRow, ...]
     compiled: tuple[compiling.Compiled, ...]
     timed: tuple[timed.Timed, ...]
     ceilings: timed.Ceilings | None
@@ -91,7 +92,7 @@ class Evidence:
 
     def figure(self) -> Any:
         """One matplotlib figure: the card's roof, the measured roof if there is one, the evidence."""
-        from book import figures  # drawing stays out of measuring: it needs matplotlib
+        from book.drawing import figures  # drawing stays out of measuring: it needs matplotlib
 
         card = catalog.accelerator(self.accelerator)
         roofs = [Roof(f"{card.short_name} {self.dtype}", card.peak(self.dtype), card.bandwidth)]
@@ -113,20 +114,20 @@ class Evidence:
 
     def tables(self) -> list[Any]:
         """The blocks that make the table: counted, compiled, timed, and how each rung stands."""
-        from kernels.evidence import blocks  # as above: only those who look need it
+        from kernels.evidence import tables  # as above: only those who look need it
 
         axis, made = self.experiment.axis, []
         if self.rows:
-            made.append(blocks.counted(self.experiment.name, axis, self.rows))
+            made.append(tables.counted(self.experiment.name, axis, self.rows))
         if self.compiled:
-            made.append(blocks.compiled(axis, self.compiled))
+            made.append(tables.compiled(axis, self.compiled))
         if self.timed:
-            made.append(blocks.timed(axis, self.timed))
-        return [*made, blocks.rungs({rung: self.status[rung] for rung in RUNGS if rung in self.status})]
+            made.append(tables.timed(axis, self.timed))
+        return [*made, tables.rungs({rung: self.status[rung] for rung in RUNGS if rung in self.status})]
 
     def _repr_html_(self) -> str:
-        blocks = "".join(block._repr_html_() for block in self.tables())
-        return f'<div class="rl-evidence"><style>{_CSS}</style>{blocks}</div>'
+        tables = "".join(block._repr_html_() for block in self.tables())
+        return f'<div class="rl-evidence"><style>{_CSS}</style>{tables}</div>'
 
     def __repr__(self) -> str:
         return "\n\n".join(repr(block) for block in self.tables())
@@ -194,10 +195,10 @@ def confirm(
 
 
 def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tuple, str]:
-    reason = counting.why_not()
+    reason = counted_rows.why_not()
     if reason:
         return (), f"not run: {reason}"
-    made = counting.rows(experiment, rows)
+    made = counted_rows.rows(experiment, rows)
     sizes = f"{len(made)} {'size' if len(made) == 1 else 'sizes'}"
     return made, f"{sizes} in Triton's interpreter; every byte and FLOP as the formulas say"
 

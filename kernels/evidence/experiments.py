@@ -7,8 +7,8 @@ import pkgutil
 from collections.abc import Iterable
 
 import kernels
-from kernels.evidence import child
-from kernels.experiment import Experiment
+from kernels.contract.experiment import Experiment
+from kernels.evidence import child_process
 
 
 def all_experiments() -> dict[str, Experiment]:
@@ -29,7 +29,7 @@ def key(experiment: Experiment) -> str:
     A kernel file's main experiment is called `experiment` there; others have a word before that.
     """
     try:
-        attribute = child.spec(experiment).partition(":")[2]
+        attribute = child_process.spec(experiment).partition(":")[2]
     except ValueError:  # one that was made on the spot
         return experiment.name
     word = attribute.removesuffix("experiment").removesuffix("_")

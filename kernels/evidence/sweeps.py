@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kernels.experiment import Experiment
+from kernels.contract.experiment import Experiment
 
 
 def sweep(experiment: Experiment, rung: str, **sizes: Any) -> list[dict[str, int]]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from kernels.evidence.child import write_atomically
+from kernels.evidence.child_process import write_atomically
 from labs.grading import master, results
 from labs.grading.collecting import HandedIn
 from labs.grading.grade import grade

@@ -32,7 +32,7 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
-from kernels.evidence.child import write_atomically
+from kernels.evidence.child_process import write_atomically
 from labs.grading import master
 from labs.grading.classroom import Class
 from labs.grading.report import told

@@ -29,7 +29,7 @@ sys.path.insert(0, str(pathlib.Path(sys.argv.pop(1)).parent))
 runpy.run_module("labs.kit.replaying", run_name="__main__")
 """
 # What of book/ no kernel needs: the site's and the widgets' own files.
-NOT_NEEDED = ("frontend", "site", "static", "pages", "extensions", "claims", "__pycache__")
+NOT_NEEDED = ("site", "pages", "claims", "__pycache__")
 MIB = 2**20
 
 

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from book.closure import fingerprint
+from book.portable.dependencies import fingerprint
 from labs.kit.blanks import blanks
 from labs.releasing.regions import released
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from kernels.evidence.child import write_atomically
+from kernels.evidence.child_process import write_atomically
 from labs.grading import master
 from labs.grading.classroom import Done
 from labs.grading.grade import Grade, Score

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kernels.evidence.child import write_atomically
+from kernels.evidence.child_process import write_atomically
 from labs.grading.grade import Grade, Score
 
 LONGEST_NAME = 100  # characters of a file name

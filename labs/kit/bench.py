@@ -17,13 +17,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from book import catalog, cost
-from kernels import devices
-from kernels.evidence import ceilings as gpu_ceilings
-from kernels.evidence import cpu, timed
-from kernels.evidence.ceilings import Ceilings
-from kernels.evidence.clocks import Clock, EventClock, WallClock
-from kernels.evidence.errors import PhysicsDisagrees
-from kernels.evidence.machine import Device, cpu_here, gpu_here, why_not_timed
+from kernels.contract import devices
+from kernels.contract.errors import PhysicsDisagrees
+from kernels.evidence import timed
+from kernels.evidence.timed import ceilings as gpu_ceilings
+from kernels.evidence.timed import cpu
+from kernels.evidence.timed.ceilings import Ceilings
+from kernels.evidence.timed.clocks import Clock, EventClock, WallClock
+from kernels.evidence.timed.machine import Device, cpu_here, gpu_here, why_not_timed
 from labs.kit import record
 
 LINKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # of the dial, on a GPU
@@ -169,7 +170,7 @@ class Bench:
             return []
         import torch
 
-        from kernels.evidence.interpreter import count
+        from kernels.evidence.counted.interpreter import count
 
         x, points = torch.randn(COUNTED), []
         for k in links:
@@ -192,7 +193,7 @@ class Bench:
 
     def figure(self, *names: str, counted: Sequence[Mapping[str, Any]] = ()) -> Any:
         """The measured roofs, and under them the sweeps called "dial" or "linear", as far as measured."""
-        from book import figures
+        from book.drawing import figures
 
         series = [self._series(kept) for name, kept in self.sweeps.items() if name in names]
         if counted:

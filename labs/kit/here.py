@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 
 import kernels
-from book.display import gibibytes
-from kernels import devices
-from kernels.evidence import machine
+from book.drawing.number_text import gibibytes
+from kernels.contract import devices
+from kernels.evidence.timed import machine
 
 WORKING_SHARE = 0.25  # of the free memory that one tensor of the lab may take
 

@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from book import catalog, cost, figures, roofline
-from book.display import Column, Table, si, table
-from kernels import devices
-from kernels.evidence import machine, published, recorded
+from book import catalog, cost, roofline
+from book.drawing import figures
+from book.drawing.number_text import Column, Table, si, table
+from kernels.contract import devices
+from kernels.contract.experiment import Experiment
+from kernels.evidence import published, recorded
 from kernels.evidence import timed as on_gpu
-from kernels.evidence.ceilings import Ceilings, ceilings
-from kernels.evidence.clocks import EventClock
-from kernels.evidence.cpu import cpu_roofline
-from kernels.evidence.interpreter import count as tallied
-from kernels.evidence.machine import Device
-from kernels.experiment import Experiment
+from kernels.evidence.counted.interpreter import count as tallied
+from kernels.evidence.timed import machine
+from kernels.evidence.timed.ceilings import Ceilings, ceilings
+from kernels.evidence.timed.clocks import EventClock
+from kernels.evidence.timed.cpu import cpu_roofline
+from kernels.evidence.timed.machine import Device
 from labs.kit import local, record
 from labs.kit.asking import answer
 from labs.kit.asks import Case, Run

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from book import cost, roofline
-from book.display import si
+from book.drawing.number_text import si
 from labs.kit.asks import Answer, Ask, CallsAnswer, ValuesAnswer
 from labs.kit.lab2_judges import _number, _verdict
 from labs.kit.lab2_wrong import said

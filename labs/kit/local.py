@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kernels.evidence.child import environment
+from kernels.evidence.child_process import environment
 from labs.kit.asking import Ran
 
 HERE = Path(__file__).parent

@@ -182,7 +182,7 @@ def _names(code: Any) -> Sequence[str]:
 
 def _show(question: Question, verdict: Verdict) -> None:
     """The table, in the notebook's colours where there is a notebook."""
-    from book.display import table
+    from book.drawing.number_text import table
 
     mark = "✓" if verdict.right else "✗"
     title = f"{mark} {question.title}" + (f": {verdict.comment}" if verdict.right and verdict.comment else "")

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kernels.evidence import recorded, recording
-from kernels.evidence.ceilings import Ceilings
-from kernels.evidence.machine import Device
+from kernels.evidence import recorded
+from kernels.evidence.recorded import write
+from kernels.evidence.timed.ceilings import Ceilings
+from kernels.evidence.timed.machine import Device
 
 
 def export(
@@ -34,8 +35,8 @@ def export(
     that could not be read again, and writes nothing then.
     """
     path = Path(path)
-    made = recording.empty(device, command)
-    made["ceilings"] = {dtype: recording.ceilings_as_record(tops) for dtype, tops in ceilings.items()}
+    made = write.empty(device, command)
+    made["ceilings"] = {dtype: write.ceilings_as_record(tops) for dtype, tops in ceilings.items()}
     made["sweeps"] = [_sweep(one) for one in sweeps]
     made["notes"] = list(notes)
     made["status"] = "complete"
@@ -45,6 +46,6 @@ def export(
 
 def _sweep(given: Mapping[str, Any]) -> dict[str, Any]:
     points = [p.as_record() if hasattr(p, "as_record") else p for p in given["points"]]
-    return recording.sweep_as_record(
+    return write.sweep_as_record(
         given["experiment"], given["axis"], given["dtype"], points, given.get("fixed")
     )

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from kernels.evidence.interpreter import count
-from kernels.evidence.tally import Tally
+from kernels.evidence.counted.interpreter import count
+from kernels.evidence.counted.tally import Tally
 from labs.kit.arrays import packed, unpacked
 
 MODULE = "submitted_kernels"
@@ -156,7 +156,7 @@ def by_buffer(tally: Tally, buffers: Mapping[str, torch.Tensor]) -> dict[str, di
 
 
 def compile_all(request: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """(name, the work) for each plan and target; facts as in `kernels.evidence.readout`."""
+    """(name, the work) for each plan and target; facts as in `kernels.evidence.compiled.machine_code`."""
     module = load(request["kernels"])
     for case in request["cases"]:
         for target in case["targets"]:
@@ -165,11 +165,11 @@ def compile_all(request: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], 
 
 def compiled(module: ModuleType, case: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Compile the launches of one plan for one target, without a GPU: {"compiled": [facts]}."""
-    from kernels.evidence import readout
-    from kernels.targets import target
+    from kernels.contract.targets import target
+    from kernels.evidence.compiled import machine_code
 
     chip = target(name)
-    readout.activate(chip)
+    machine_code.activate(chip)
     facts = []
     for step in case["plan"]["steps"]:
         if "kernel" not in step:
@@ -177,7 +177,7 @@ def compiled(module: ModuleType, case: Mapping[str, Any], name: str) -> dict[str
         arguments = {key: described(value) for key, value in step["args"].items()}
         kernel = getattr(module, step["kernel"])
         made = kernel.warmup(**arguments, grid=tuple(step["grid"]), **step["options"])
-        facts.append({"kernel": step["kernel"], **readout.read(made, chip)})
+        facts.append({"kernel": step["kernel"], **machine_code.read(made, chip)})
     return {"compiled": facts}
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from book import bundle
+from book.portable import bundle
 from labs.releasing import bring
 from labs.releasing.regions import HIDDEN, released
 from labs.releasing.settings import SETTINGS

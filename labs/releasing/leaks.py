@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nbformat import NotebookNode
 
-from book import bundle
+from book.portable import bundle
 from labs.releasing.copies import left_out
 from labs.releasing.regions import HIDDEN, SOLUTION, regions, released
 

@@ -95,7 +95,7 @@ def _validate(lab: str, text: str, *, invert: bool) -> tuple[dict, NotebookNode,
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Variables for a kernel that sees nothing of ours; measurements and compiled kernels stay cached."""
-    from kernels.evidence.child import cache_dir  # here, since it imports torch
+    from kernels.evidence.child_process import cache_dir  # here, since it imports torch
 
     before = dict(os.environ)
     kept = cache_dir()

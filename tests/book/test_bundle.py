@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from book import bundle
+from book.portable import bundle
 
 CELL = "from book import catalog\nfrom kernels.evidence import confirm"
 FILES = {
@@ -208,15 +208,21 @@ def test_in_an_nbgrader_notebook_the_cell_is_read_only(root):
 
 def test_a_chapter_takes_what_it_needs_and_no_more():
     packed = bundle.pack([CELL])
-    assert {"book/catalog/accelerators.yaml", "kernels/evidence/readout.py"} <= set(packed.files)
-    assert not {"book/catalog/claims.yaml", "book/bundle.py", "book/contents.py"} & set(packed.files)
-    assert not [name for name in packed.files if name.startswith(("book/extensions", "book/site", "tests"))]
+    assert {"book/catalog/accelerators.yaml", "kernels/evidence/compiled/machine_code.py"} <= set(
+        packed.files
+    )
+    assert not {"book/catalog/claims.yaml", "book/portable/bundle.py", "book/site/contents.py"} & set(
+        packed.files
+    )
+    assert not [
+        name for name in packed.files if name.startswith(("book/site/extensions", "book/site", "tests"))
+    ]
 
 
 @pytest.mark.parametrize("chapter", sorted(bundle.ROOT.glob("chapters/0*.ipynb")), ids=lambda path: path.stem)
 def test_each_chapter_stays_small(chapter):
     code = [c.source for c in nbformat.read(chapter, 4).cells if c.cell_type == "code"]
     packed = bundle.pack(code)
-    assert "book/static/explorer.js" in packed.files
+    assert "book/site/static/explorer.js" in packed.files
     assert packed.size < 350_000
     assert max(map(len, packed.text.splitlines())) <= bundle.LINE

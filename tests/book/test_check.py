@@ -2,8 +2,8 @@
 
 import pytest
 
-from book import check as checks
-from book.check import collect, judge, numeric, problems
+from book.widgets import self_check as checks
+from book.widgets.self_check import collect, judge, numeric, problems
 
 MISTAKES = {8192: "That is the limit I = M.", 1365.333: "You counted a multiply-add as one."}
 

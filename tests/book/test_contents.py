@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from book import contents
+from book.site import contents
 
 
 def test_every_chapter_is_listed_in_order_with_its_question():

@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 from book import cost
-from book.formula import Formula, Parameter
+from book.formulas.formula import Formula, Parameter
 
 # ------------------------------------------------------------------------------------------ mlp
 

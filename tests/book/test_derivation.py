@@ -1,8 +1,8 @@
 """Steps of a derivation are printed in the formula's own notation."""
 
-from book import formulas
-from book.derivation import boxed, math
-from book.formula import symbol
+from book.formulas.formula import symbol
+from book.notebook.derivation import boxed, math
+from tests import formulas
 
 
 def test_symbols_are_printed_as_the_formula_prints_them():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from book.display import Column, gibibytes, gigabytes, number, si, table
+from book.drawing.number_text import Column, gibibytes, gigabytes, number, si, table
 
 
 @pytest.mark.parametrize(

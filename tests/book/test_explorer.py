@@ -11,10 +11,12 @@ import ipywidgets
 import pytest
 from traitlets import TraitError
 
-from book import catalog, explorer_payload, formulas
-from book.explorer import explore
-from book.formula import Formula, Parameter, symbol
-from book.source import ROOT
+from book import catalog
+from book.formulas.formula import Formula, Parameter, symbol
+from book.notebook.source import ROOT
+from book.widgets import explorer_payload
+from book.widgets.explorer import explore
+from tests import formulas
 
 CARDS = ["h100_sxm", "b200", "t4"]
 COUNTED = {
@@ -319,8 +321,8 @@ def test_without_anywidget_the_button_draws_the_explorer_anew_after_each_run():
     code = """
 import sys; sys.modules["anywidget"] = None
 from types import SimpleNamespace
-from book import formulas
-from book.explorer import explore
+from tests import formulas
+from book.widgets.explorer import explore
 point = {"m": 8, "k": 64, "n": 64, "intensity": 3.2, "flops_per_s": 1e12}
 series = [{"rung": "timed", "label": "measured-here", "accelerator": None, "points": [point]}]
 explorer = explore(formulas.linear, ["h100_sxm"], m=8)

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 from traitlets import TraitError
 
-from book import catalog, formulas
-from book.explorer import explore
-from book.explorer_still import position
-from book.explorer_words import WORDS
+from book import catalog
+from book.widgets.explorer import explore
+from book.widgets.still import position
+from book.widgets.words import WORDS
+from tests import formulas
 
 CARDS = ["h100_sxm", "h200_sxm"]
 
@@ -87,7 +88,7 @@ def test_a_formula_has_the_views_that_it_can_fill(formula, views):
     assert len(set(pictures)) == len(views) and max(map(len, pictures)) < 15_000
 
 
-@pytest.mark.parametrize("formula", formulas.PART2, ids=lambda f: f.name)
+@pytest.mark.parametrize("formula", formulas.OF_A_MODEL, ids=lambda f: f.name)
 def test_every_explorer_fits_a_page_and_comes_out_the_same(formula):
     first, second = (explore(formula, CARDS).static_html() for _ in range(2))
     assert first == second and len(first.encode()) < 40_000

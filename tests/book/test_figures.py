@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from book import cost, figures
-from book.formula import Formula, Limit, Parameter, symbol
-from book.labels import Labels, Place, around, spread
-from book.palette import PALETTE
+from book import cost
+from book.drawing import figures
+from book.drawing.label_placement import Labels, Place, around, spread
+from book.drawing.palette import PALETTE
+from book.formulas.formula import Formula, Limit, Parameter, symbol
 from book.roofline import Roof
 
 H100 = Roof("H100 SXM", 989.4e12, 3.35e12)

@@ -3,8 +3,9 @@
 import pytest
 import sympy
 
-from book import cost, formulas
-from book.formula import Formula, Parameter, javascript, roof_javascript, symbol
+from book import cost
+from book.formulas.formula import Formula, Parameter, javascript, roof_javascript, symbol
+from tests import formulas
 
 
 def test_a_formula_of_a_cost_agrees_with_the_cost():

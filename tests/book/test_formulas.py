@@ -2,8 +2,9 @@
 
 import pytest
 
-from book import catalog, formulas, serving
-from book.formula import Formula, Output, Parameter, symbol
+from book import catalog, serving
+from book.formulas.formula import Formula, Output, Parameter, symbol
+from tests import formulas
 
 H100 = catalog.accelerator("h100_sxm")
 BF16 = {"peak": H100.peak("bf16"), "bandwidth": H100.bandwidth}
@@ -144,7 +145,7 @@ def test_parts_are_equal_where_the_formula_says_and_add_up(f):
     assert max(one + other, *(f.evaluate(n, **at) for n in f.beside)) == pytest.approx(f(**at))
 
 
-@pytest.mark.parametrize("f", formulas.PART2, ids=lambda f: f.name)
+@pytest.mark.parametrize("f", formulas.OF_A_MODEL, ids=lambda f: f.name)
 def test_every_preset_gives_all_that_the_model_decides(f):
     wanted = {p.symbol for p in f.parameters if p.source == "model"}
     for group, labels in (f.presets() if f.presets else {}).items():

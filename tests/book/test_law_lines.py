@@ -2,7 +2,7 @@
 
 import pytest
 
-from book.law_lines import law_lines
+from book.drawing.law_lines import law_lines
 
 FLOORS = [2e-3, 4e-3, 8e-3]
 

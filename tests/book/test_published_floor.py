@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from book import catalog, cost, serving, step_law
+from book import catalog, cost, serving
 from book.roofline import Roof
+from book.serving import step_law
 
 JUDGED = ("linear", "decode_attention", "prefill_attention", "mla_decode", "decode_step", "single_stream")
 NO_FLOOR = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from book import bundle
+from book.portable import bundle
 from tests import clean_env
 
 CHAPTERS = sorted(bundle.ROOT.glob("chapters/[0-9]*.ipynb"))

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from book import catalog, serving, step_law
-from book.serving import deploy
+from book import catalog, serving
+from book.serving import deploy, step_law
 
 F, BETA = 989.4e12, 3.35e12  # H100 SXM, bf16
 P8, P70 = 8_030_261_248, 70_553_706_496

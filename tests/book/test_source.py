@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from book import cost, palette
-from book.source import ROOT, Source, source
+from book import cost
+from book.drawing import palette
+from book.notebook.source import ROOT, Source, source
 
 
 def in_file(shown: Source) -> str:
@@ -72,6 +73,6 @@ def test_a_triton_kernel_is_shown_with_its_decorator():
 
 
 def test_without_pygments_code_is_shown_plain(monkeypatch):
-    monkeypatch.setattr("book.source.highlight", None)
+    monkeypatch.setattr("book.notebook.source.highlight", None)
     shown = source(cost, "linear")
     assert html.escape(shown.code) in shown._repr_html_()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from book import catalog, sortable, tables
+from book import catalog
+from book.drawing import sortable
+from book.site import reference_tables
 
 
 class _Table(HTMLParser):
@@ -44,7 +46,7 @@ class _Table(HTMLParser):
 
 @pytest.fixture(scope="module")
 def cards():
-    return _Table(tables.accelerators().html)
+    return _Table(reference_tables.accelerators().html)
 
 
 def _column(table, label):
@@ -89,15 +91,15 @@ def test_the_sparse_trap_is_flagged_in_words(cards):
 
 
 def test_references_lead_somewhere(cards):
-    notes = _Table(tables.accelerator_notes().html)
-    sources = _Table(tables.accelerator_sources().html)
+    notes = _Table(reference_tables.accelerator_notes().html)
+    sources = _Table(reference_tables.accelerator_sources().html)
     ids = [*cards.ids, *notes.ids, *sources.ids]
     assert len(ids) == len(set(ids))
     assert set(cards.links) | set(notes.links) == set(ids)
 
 
 def test_every_model_has_a_row_with_its_count():
-    table = _Table(tables.models().html)
+    table = _Table(reference_tables.models().html)
     counts = _column(table, "parameters")
     assert {name: int(key) for name, (_, key) in counts.items()} == {
         m.name: m.parameters for m in catalog.models()
@@ -120,7 +122,8 @@ def test_a_short_row_is_refused():
 
 def test_the_region_scrolls_by_keyboard_and_has_a_name():
     assert re.search(
-        r'<div class="rl-sortable" role="group" tabindex="0" aria-label="[^"]+"', tables.models().html
+        r'<div class="rl-sortable" role="group" tabindex="0" aria-label="[^"]+"',
+        reference_tables.models().html,
     )
 
 
@@ -133,24 +136,24 @@ def test_the_region_scrolls_by_keyboard_and_has_a_name():
     ],
 )
 def test_addresses_become_links(text, address):
-    assert f'href="{address}"' in tables.linked(text)
+    assert f'href="{address}"' in reference_tables.linked(text)
 
 
 @pytest.mark.parametrize(
     "text", ["AnandTech 21136, H200 <b>", "torch.cuda.get_device_properties dumps", "a.b/{c,d}"]
 )
 def test_other_text_stays_text(text):
-    assert "<a" not in tables.linked(text) and "<b>" not in tables.linked(text)
+    assert "<a" not in reference_tables.linked(text) and "<b>" not in reference_tables.linked(text)
 
 
 def test_versions_are_read_and_missing_ones_say_so():
-    rows = tables.versions(["pyyaml", "no-such-distribution"])
+    rows = reference_tables.versions(["pyyaml", "no-such-distribution"])
     assert re.match(r"\d+\.", rows[0]["version"])
     assert rows[1] == {"package": "no-such-distribution", "version": "not installed"}
 
 
 def test_no_record_reads_not_measured_yet():
-    assert [row["device"] for row in tables.recorded([])] == ["not measured yet"]
+    assert [row["device"] for row in reference_tables.recorded([])] == ["not measured yet"]
 
 
 def test_a_record_is_named_by_device_kernels_date_and_commit():
@@ -162,7 +165,7 @@ def test_a_record_is_named_by_device_kernels_date_and_commit():
         "commit": "0123456789abcdef",
         "status": "partial",
     }
-    assert tables.recorded([record]) == [
+    assert reference_tables.recorded([record]) == [
         {
             "device": "NVIDIA T4",
             "kernels": "linear, stream",
@@ -175,7 +178,7 @@ def test_a_record_is_named_by_device_kernels_date_and_commit():
 
 def test_every_published_point_is_listed():
     all_series = [s for kind in catalog.published_kinds() for s in catalog.published(kind)]
-    rows = tables.published()
+    rows = reference_tables.published()
     assert sum(int(row["series"]) for row in rows) == len(all_series)
     assert sum(int(row["points"]) for row in rows) == sum(len(s.points) for s in all_series)
 
@@ -188,7 +191,7 @@ def test_every_code_name_on_the_notation_page_exists():
     import importlib
     import inspect
 
-    page = (Path(tables.__file__).parent / "pages" / "notation.md").read_text()
+    page = (Path(reference_tables.__file__).parents[1] / "pages" / "notation.md").read_text()
     names = set(re.findall(r"`(book\.[\w.]+)`", page))
     assert len(names) > 15
     for name in names:

@@ -1,7 +1,7 @@
 """A pretended card and pretended clocks. They exist in tests only: evidence is never made of them."""
 
-from kernels.evidence.clocks import Timing
-from kernels.evidence.machine import Device
+from kernels.evidence.timed.clocks import Timing
+from kernels.evidence.timed.machine import Device
 
 CARD = Device("gpu", "Pretended H100", "cpu", "h100_sxm", "sm_90", 10**9, 5 * 10**8, 50 * 2**20, 132)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from book import catalog, cost, roofline
+from kernels.contract.errors import ImpossibleResult
 from kernels.evidence import alarm
-from kernels.evidence.errors import ImpossibleResult
 
 H100 = catalog.accelerator("h100_sxm")
 B200 = catalog.accelerator("b200")

@@ -2,11 +2,12 @@
 
 import pytest
 
-from kernels.evidence import child, compiled, readout
-from kernels.evidence.errors import Unsupported
+from kernels.contract.errors import Unsupported
+from kernels.contract.targets import TARGETS, occupancy, target
+from kernels.evidence import child_process, compiled
+from kernels.evidence.compiled import machine_code
 from kernels.evidence.experiments import all_experiments, key
 from kernels.evidence.sweeps import sweep
-from kernels.targets import TARGETS, occupancy, target
 from tests.kernels.toy import experiment as toy
 
 DEFAULT = all_experiments()
@@ -110,19 +111,21 @@ def test_an_unknown_target_lists_the_known_ones():
 def test_answers_are_kept_and_read_back(tmp_path, monkeypatch):
     monkeypatch.setenv("INFERENCE_ROOFLINE_CACHE", str(tmp_path))
     started = []
-    monkeypatch.setattr(child, "run", lambda asked, **_: started.append(len(asked)) or [[7]] * len(asked))
+    monkeypatch.setattr(
+        child_process, "run", lambda asked, **_: started.append(len(asked)) or [[7]] * len(asked)
+    )
     requests = [{"task": "compile", "n": i} for i in range(2)]
     for _ in range(2):
-        assert child.cached(requests, interpret=False, extra=lambda r: "") == [[7], [7]]
+        assert child_process.cached(requests, interpret=False, extra=lambda r: "") == [[7], [7]]
     assert started == [2, 0]
-    assert child.cached(requests[:1], interpret=False, extra=lambda r: "changed source") == [[7]]
+    assert child_process.cached(requests[:1], interpret=False, extra=lambda r: "changed source") == [[7]]
     assert started == [2, 0, 1]
 
 
 def test_an_error_in_the_child_arrives_with_its_own_sentence():
     with pytest.raises(ValueError, match="not known here"):
-        request = {"task": "compile", "experiment": child.spec(toy), "dtype": "fp16", "sizes": {}}
-        child.run([request | {"target": "sm_1"}], interpret=False)
+        request = {"task": "compile", "experiment": child_process.spec(toy), "dtype": "fp16", "sizes": {}}
+        child_process.run([request | {"target": "sm_1"}], interpret=False)
 
 
 # ------------------------------------------------------------------ readers, on captured listings
@@ -150,14 +153,14 @@ AMD = """
 
 
 def test_the_nvidia_reader_sees_instruction_registers_spills_and_wide_loads():
-    facts = readout.read_nvidia(USAGE, SASS)
+    facts = machine_code.read_nvidia(USAGE, SASS)
     assert (facts["instruction"], facts["opcode"]) == ("wgmma", "HGMMA.64x128x16.F32.BF16")
     assert (facts["registers"], facts["spill_bytes"], facts["spill_instructions"]) == (168, 24, 2)
     assert (facts["wide_loads"], facts["loads"]) == (1, 2)
 
 
 def test_the_amd_reader_sees_instruction_registers_spills_and_wide_loads():
-    facts = readout.read_amd(AMD)
+    facts = machine_code.read_amd(AMD)
     assert (facts["instruction"], facts["matrix_instructions"]) == ("mfma", 1)
     assert (facts["registers"], facts["scalar_registers"]) == (96, 45)
     assert (facts["spill_bytes"], facts["spill_instructions"]) == (16, 4)

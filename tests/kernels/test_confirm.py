@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from book import cost
-from kernels.evidence import PhysicsDisagrees, confirm, counting, timed
+from kernels.evidence import PhysicsDisagrees, confirm, timed
 from kernels.evidence.confirm import RUNGS
+from kernels.evidence.counted import counted_rows
 from kernels.linear import experiment as linear
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
@@ -72,8 +73,8 @@ def test_the_figure_carries_the_counted_points(evidence):
 
 def test_where_kernels_are_compiled_a_child_counts(monkeypatch):
     here = confirm(toy, rungs=["counted"], m=1, k=128, n=128).rows
-    monkeypatch.setattr(counting.devices, "MODE", "compiled")
-    assert counting.rows(toy, [{"m": 1, "k": 128, "n": 128}]) == here
+    monkeypatch.setattr(rows.devices, "MODE", "compiled")
+    assert counted_rows.rows(toy, [{"m": 1, "k": 128, "n": 128}]) == here
 
 
 def test_split_k_workspace_is_a_column_of_its_own():
@@ -117,7 +118,7 @@ def test_bad_arguments_give_a_sentence(wrong, says):
 
 def test_an_interpreter_that_cannot_run_is_said_and_not_hidden(monkeypatch):
     old = {"triton": "3.6.0", "numpy": "2.5.1"}
-    monkeypatch.setattr(counting, "version", old.__getitem__)
+    monkeypatch.setattr(rows, "version", old.__getitem__)
     made = confirm(toy, rungs=["counted"], m=1, k=128, n=128)
     assert made.rows == () and made.points() == []
     assert "not run: numpy 2.5.1 is too new for the interpreter of Triton 3.6.0" in repr(made)

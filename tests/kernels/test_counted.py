@@ -7,10 +7,10 @@ import torch
 
 from book.cost import Cost
 from kernels import linear
-from kernels.devices import tl, triton
+from kernels.contract.devices import tl, triton
+from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence import counted
-from kernels.evidence.errors import PhysicsDisagrees
-from kernels.evidence.tally import OutOfBounds
+from kernels.evidence.counted.tally import OutOfBounds
 
 SIZES = {"m": 3, "k": 64, "n": 96}
 

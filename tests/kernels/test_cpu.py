@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from kernels.evidence import cpu
-from kernels.evidence.errors import PhysicsDisagrees
+from kernels.contract.errors import PhysicsDisagrees
+from kernels.evidence.timed import cpu
 
 pytestmark = pytest.mark.quiet
 

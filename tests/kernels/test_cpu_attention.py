@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from kernels.evidence import cpu_attention as module
-from kernels.evidence.cpu_attention import APART, PACKED, cpu_attention
-from kernels.evidence.errors import PhysicsDisagrees
+from kernels.contract.errors import PhysicsDisagrees
+from kernels.evidence.timed import cpu_attention as module
+from kernels.evidence.timed.cpu_attention import APART, PACKED, cpu_attention
 
 pytestmark = pytest.mark.quiet
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from book import cost
-from kernels import splits
+from kernels.contract.errors import Unsupported
+from kernels.contract.targets import TARGETS
 from kernels.decode_attention import (
     SIZES,
     decode_attention,
@@ -17,8 +18,7 @@ from kernels.decode_attention import (
     unpacked_experiment,
 )
 from kernels.evidence import compiled, counted
-from kernels.evidence.errors import Unsupported
-from kernels.targets import TARGETS
+from kernels.tiling import decode
 
 # batch, heads, kv_heads, head_dim, context
 RAGGED = [
@@ -96,9 +96,9 @@ def close(o, q, k, v, lengths=None):
 @pytest.mark.parametrize("most", [1, 256], ids=["one program", "split"])
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
 def test_lengths_from_nothing_to_more_than_there_is(monkeypatch, most, kind):
-    monkeypatch.setattr(splits, "MAX_SPLITS", most)
+    monkeypatch.setattr(decode, "MAX_SPLITS", most)
     x = tensors(batch=5)
-    assert (splits.plan(**case((5, 4, 2, 32, 300))).splits > 1) == (most > 1)
+    assert (decode.plan(**case((5, 4, 2, 32, 300))).splits > 1) == (most > 1)
     lengths = torch.tensor([0, 1, 64, 65, 9999], dtype=kind)
     for i, n in enumerate(lengths.tolist()):  # what lies behind a sequence's end must not leak in
         x["k"][i, :, n:], x["v"][i, :, n:] = float("nan"), float("nan")
@@ -111,7 +111,7 @@ def test_lengths_from_nothing_to_more_than_there_is(monkeypatch, most, kind):
 def test_the_split_result_is_the_unsplit_one(monkeypatch):
     x = tensors()
     parts = decode_attention(**x)
-    monkeypatch.setattr(splits, "MAX_SPLITS", 1)
+    monkeypatch.setattr(decode, "MAX_SPLITS", 1)
     whole = decode_attention(**x)
     assert torch.allclose(parts.float(), whole.float(), atol=2e-3)
 
@@ -162,14 +162,14 @@ def test_offsets_beyond_two_to_the_31_elements():
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "sm_75"])
 @pytest.mark.parametrize(("batch", "heads", "kv_heads"), [(1, 32, 8), (3, 64, 8), (1, 8, 1), (40, 32, 8)])
 def test_a_long_context_gives_two_programs_a_multiprocessor(target, batch, heads, kv_heads):
-    chosen = splits.plan(batch, heads, kv_heads, 128, 32768, "fp16", target)
-    wanted = min(1.75 * TARGETS[target].sm_count, splits.MAX_SPLITS * batch * kv_heads)
+    chosen = decode.plan(batch, heads, kv_heads, 128, 32768, "fp16", target)
+    wanted = min(1.75 * TARGETS[target].sm_count, decode.MAX_SPLITS * batch * kv_heads)
     assert chosen.programs(batch, heads, kv_heads) >= 0.9 * wanted
 
 
 def test_a_batch_that_fills_the_card_is_not_split():
-    assert splits.plan(64, 32, 8, 128, 8192, "fp16", "sm_90").splits == 1
-    assert splits.plan(33, 32, 8, 128, 8192, "fp16", "sm_90").splits == 1
+    assert decode.plan(64, 32, 8, 128, 8192, "fp16", "sm_90").splits == 1
+    assert decode.plan(33, 32, 8, 128, 8192, "fp16", "sm_90").splits == 1
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -178,11 +178,11 @@ def test_a_batch_that_fills_the_card_is_not_split():
 def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dtype, heads, kv_heads, dim):
     if dtype == "fp8" and target in ("sm_75", "sm_80"):
         with pytest.raises(ValueError, match=rf"dtype = 'fp8': {target} has none; use a 16-bit cache"):
-            splits.plan(1, heads, kv_heads, dim, 64, dtype, target)
+            decode.plan(1, heads, kv_heads, dim, 64, dtype, target)
         return
     size = 1 if dtype == "fp8" else 2
     for batch, context in [(1, 1), (1, 65), (2, 5000), (1, 131_072), (500, 4096)]:
-        chosen = splits.plan(batch, heads, kv_heads, dim, context, dtype, target)
+        chosen = decode.plan(batch, heads, kv_heads, dim, context, dtype, target)
         assert (chosen.splits - 1) * chosen.split_context < context <= chosen.splits * chosen.split_context
         assert chosen.split_context % chosen.block_context == 0
         # without asynchronous copies one stage less is stored: it waits in registers
@@ -193,7 +193,7 @@ def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dty
         tiles = experiment.tiles(chosen, **sizes, itemsize=size)
         caches = 2 * batch * kv_heads * context * dim * size
         # once for the write and once for the read; a last split that is short may add a little
-        assert tiles.workspace_bytes <= 1.1 * splits.WORKSPACE_SHARE * caches
+        assert tiles.workspace_bytes <= 1.1 * decode.WORKSPACE_SHARE * caches
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dty
 )
 def test_a_plan_that_cannot_be_made_says_why(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
-        splits.plan(**{**case((1, 4, 2, 64, 100)), **changes})
+        decode.plan(**{**case((1, 4, 2, 64, 100)), **changes})
 
 
 # ----------------------------------------------------------------------------------- compiled

@@ -7,9 +7,9 @@ import torch
 
 from book import cost
 from kernels import decode_step as module
+from kernels.contract.errors import PhysicsDisagrees
 from kernels.decode_step import context_experiment, decode_step, experiment
 from kernels.evidence import counted
-from kernels.evidence.errors import PhysicsDisagrees
 
 SMALL = {"batch": 3, "d_model": 128, "heads": 4, "kv_heads": 2, "head_dim": 32, "d_ff": 192, "context": 64}
 RAGGED = [

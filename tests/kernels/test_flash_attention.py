@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kernels import attention_inputs
 from kernels import flash_attention as module
+from kernels.contract import attention_inputs
+from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled, counted
 from kernels.flash_attention import experiment, flash_attention, plan
-from kernels.targets import TARGETS
 
 SHAPE = {"batch": 1, "heads": 2, "kv_heads": 1, "head_dim": 64}
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from kernels import gemv as module
+from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled, counted
 from kernels.gemv import experiment, gemv, kn_experiment, plan
-from kernels.targets import TARGETS
 
 RAGGED = [(1, 1, 2), (1, 463, 67), (3, 1328, 37), (4, 130, 41), (2, 37, 523), (1, 512, 64)]
 

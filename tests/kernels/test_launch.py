@@ -1,4 +1,4 @@
-"""kernels.launch and kernels.evidence.overhead: steps of n launches, and the lines through their times."""
+"""kernels.noop and evidence.timed.launch_overhead: steps of n launches, and the lines through their times."""
 
 import math
 import subprocess
@@ -7,11 +7,12 @@ import sys
 import pytest
 import torch
 
-from book import step_law
-from kernels import launch
-from kernels.evidence import child, counted, overhead
-from kernels.evidence.clocks import StepClock, Timing
-from kernels.evidence.errors import Unsupported
+from book.serving import step_law
+from kernels import noop
+from kernels.contract.errors import Unsupported
+from kernels.evidence import child_process, counted
+from kernels.evidence.timed import launch_overhead
+from kernels.evidence.timed.clocks import StepClock, Timing
 from tests.kernels.fakes import CARD
 
 needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
@@ -27,28 +28,28 @@ class Pretended:
 def test_the_kernel_that_does_nothing_runs_one_program_and_touches_nothing():
     x = torch.ones(4)
     with counted.count() as tally:
-        launch.noop(x)
+        noop.noop(x)
     assert (tally.programs, tally.reads(), tally.writes()) == (1, {}, {})
     assert torch.equal(x, torch.ones(4))
 
 
 def test_a_step_starts_n_works_and_the_next_goes_on_from_there():
     seen = []
-    step = launch.repeated([lambda i=i: seen.append(i) for i in range(3)], 4)
+    step = noop.repeated([lambda i=i: seen.append(i) for i in range(3)], 4)
     step(), step()
     assert seen == [0, 1, 2, 0, 1, 2, 0, 1]
     with pytest.raises(ValueError, match="n = 0: a size must be a whole number of at least 1"):
-        launch.repeated([], 0)
+        noop.repeated([], 0)
 
 
 @needs_no_gpu
 def test_a_graph_needs_a_gpu():
     with pytest.raises(Unsupported, match="CUDA graphs need a GPU.*run the step eagerly"):
-        launch.captured(lambda: None)
+        noop.captured(lambda: None)
 
 
 def test_slope_and_intercept_of_more_launches():
-    line = overhead.line("noop", "eager", lambda n: 5e-6 * n + 20e-6, (8, 16, 64), Pretended(), 0.1)
+    line = launch_overhead.line("noop", "eager", lambda n: 5e-6 * n + 20e-6, (8, 16, 64), Pretended(), 0.1)
     assert math.isclose(line.per_launch, 5e-6) and math.isclose(line.per_step, 20e-6)
     assert line.counts == (8, 16, 64)
 
@@ -56,7 +57,7 @@ def test_slope_and_intercept_of_more_launches():
 def test_the_step_law_of_larger_layers():
     floor = lambda size: 1e-9 * size  # noqa: E731
     step = lambda size: 32 * 1e-9 * size / 0.8 + 32 * 3e-6  # noqa: E731
-    law = overhead.law("graph", step, (512, 1024, 4096), floor, Pretended(), 0.1)
+    law = launch_overhead.law("graph", step, (512, 1024, 4096), floor, Pretended(), 0.1)
     assert math.isclose(law.fit.efficiency, 0.8) and math.isclose(law.fit.overhead, 96e-6)
     assert isinstance(law.fit, step_law.Fit)
 
@@ -76,7 +77,7 @@ def test_a_step_is_timed_with_its_launches_and_until_the_device_is_done():
 
 @pytest.fixture(scope="module")
 def on_this_cpu():
-    return overhead.cpu(budget=0.001)
+    return launch_overhead.cpu(budget=0.001)
 
 
 def test_on_a_cpu_it_is_torchs_and_says_so(on_this_cpu):
@@ -92,9 +93,9 @@ def test_what_a_gpu_would_show_is_not_measured_yet(on_this_cpu):
     assert on_this_cpu.status["timed, on a GPU"] == "not measured yet: no GPU here"
     assert "not measured yet: no GPU here" in on_this_cpu._repr_html_()
     with pytest.raises(Unsupported, match="not measured yet: no GPU here; on a CPU use overhead.cpu"):
-        overhead.gpu()
+        launch_overhead.gpu()
     with pytest.raises(Unsupported, match="not measured yet"):
-        overhead.gpu(CARD.__class__("gpu", "Old", "cuda"))
+        launch_overhead.gpu(CARD.__class__("gpu", "Old", "cuda"))
 
 
 def test_the_figure_says_what_a_launch_adds(on_this_cpu):
@@ -104,19 +105,20 @@ def test_the_figure_says_what_a_launch_adds(on_this_cpu):
 
 
 def test_records_without_it_have_none():
-    assert overhead.recorded([{"device": {"name": "x"}, "date": "2026-01-01"}]) == ()
+    assert launch_overhead.recorded([{"device": {"name": "x"}, "date": "2026-01-01"}]) == ()
 
 
 COMPILE = """
 import torch
 from triton.runtime import driver
-from kernels import launch, targets
-from kernels.evidence import readout
+from kernels import noop
+from kernels.contract import targets
+from kernels.evidence.compiled import machine_code
 target = targets.target("sm_90")
-driver.set_active(readout._Driver(target))
-(one,) = launch.launches(torch.empty(1, device="meta"))
+driver.set_active(machine_code._Driver(target))
+(one,) = noop.launches(torch.empty(1, device="meta"))
 made = one.kernel.warmup(*one.args, grid=one.grid, **one.options)
-print(readout.read(made, target)["loads"])
+print(machine_code.read(made, target)["loads"])
 """
 
 
@@ -125,7 +127,7 @@ def test_the_kernel_that_does_nothing_compiles_and_loads_nothing():
         [sys.executable, "-c", COMPILE],
         capture_output=True,
         text=True,
-        cwd=child.ROOT,
-        env=child.environment(interpret=False),
+        cwd=child_process.ROOT,
+        env=child_process.environment(interpret=False),
     )
     assert done.stdout.strip() == "0", done.stderr

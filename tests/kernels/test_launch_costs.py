@@ -1,14 +1,14 @@
-"""kernels.evidence.launch_costs: which lines through the times of steps are believed, and which are not."""
+"""evidence.timed.launch_fit: which lines through the times of steps are believed, and which are not."""
 
 import math
 
 import pytest
 import torch
 
-from book import step_law
-from kernels.evidence import overhead
-from kernels.evidence.clocks import Timing
-from kernels.evidence.launch_costs import UNTRUSTED, Law, Line, Overhead
+from book.serving import step_law
+from kernels.evidence.timed import launch_overhead
+from kernels.evidence.timed.clocks import Timing
+from kernels.evidence.timed.launch_fit import UNTRUSTED, Law, Line, Overhead
 
 COUNTS = (8, 16, 32, 64, 128)
 FLOORS = (1e-4, 4e-4, 16e-4)
@@ -90,13 +90,13 @@ def test_each_step_has_its_quietest_round():
             return Timing(2 * busy * work, busy * work, 3 * busy * work, 5)
 
     clock = Bursts()
-    assert overhead.quietest(clock, [1e-3, 2e-3, 3e-3], 0.1) == (1e-3, 2e-3, 3e-3)
-    assert clock.calls == 3 * overhead.ROUNDS
+    assert launch_overhead.quietest(clock, [1e-3, 2e-3, 3e-3], 0.1) == (1e-3, 2e-3, 3e-3)
+    assert clock.calls == 3 * launch_overhead.ROUNDS
 
 
 def test_the_number_of_threads_is_as_it_was():
     before = torch.get_num_threads()
-    with pytest.raises(KeyError), overhead._one_thread():
+    with pytest.raises(KeyError), launch_overhead._one_thread():
         assert torch.get_num_threads() == 1
         raise KeyError
     assert torch.get_num_threads() == before

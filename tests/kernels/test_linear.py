@@ -8,10 +8,10 @@ import torch
 
 from book import catalog
 from kernels import linear as module
-from kernels import tiles
+from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled, counted
 from kernels.linear import experiment, linear, plan
-from kernels.targets import TARGETS
+from kernels.tiling import products
 
 RAGGED = [
     (1, 1, 1),
@@ -131,7 +131,7 @@ def test_every_plan_covers_k_once_fits_shared_memory_and_limits_its_workspace(ta
         assert shared <= TARGETS[target].max_shared_per_block
         issued = experiment.tiles(chosen, m=m, k=k, n=n, itemsize=size)
         operands = experiment.cost(m=m, k=k, n=n, itemsize=size).bytes
-        assert issued.workspace_bytes <= tiles.WORKSPACE_SHARE * operands
+        assert issued.workspace_bytes <= products.WORKSPACE_SHARE * operands
 
 
 def test_a_plan_is_a_value():

@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from kernels import measure
-from kernels.evidence import cpu, overhead, recorded
-from kernels.evidence.errors import Unsupported
-from kernels.evidence.recording import ROOT
+from kernels.contract.errors import Unsupported
+from kernels.evidence import recorded
+from kernels.evidence.recorded.write import ROOT
+from kernels.evidence.timed import cpu, launch_overhead
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 
@@ -69,18 +70,18 @@ def test_hardware_counters_are_kept_where_they_can_be_read(tmp_path):
 
 
 def test_the_cost_of_a_launch_is_kept_with_the_bandwidth_just_measured(tmp_path):
-    line = overhead.Line("noop", "graph", (1, 2), (3e-6, 5e-6))
-    law = overhead.Law("graph", 32, (512, 1024), (1e-5, 4e-5), (3e-5, 6e-5))
+    line = launch_overhead.Line("noop", "graph", (1, 2), (3e-6, 5e-6))
+    law = launch_overhead.Law("graph", 32, (512, 1024), (1e-5, 4e-5), (3e-5, 6e-5))
     asked = {}
 
     def launches(device, **options):
         asked.update(options)
-        return overhead.Overhead(device.name, *options["bandwidth"], (line,), (law,))
+        return launch_overhead.Overhead(device.name, *options["bandwidth"], (line,), (law,))
 
     _, record, lines = gpu(tmp_path, launches=launches)
     assert asked["bandwidth"][0] == record["ceilings"]["fp16"]["bandwidth"]
     assert "launch: noop, graph: 2.00 µs each" in lines
-    (kept,) = overhead.recorded([record])
+    (kept,) = launch_overhead.recorded([record])
     assert (kept.lines, kept.laws, kept.rung) == ((line,), (law,), "recorded")
 
 

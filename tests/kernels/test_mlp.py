@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from book import cost
+from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled, counted
 from kernels.mlp import experiment, mlp, plan
-from kernels.targets import TARGETS
 
 RAGGED = [(1, 1, 1), (1, 256, 896), (5, 100, 70), (16, 37, 523), (37, 130, 333), (70, 96, 200), (64, 64, 128)]
 LLAMA = {"d_model": 4096, "d_ff": 14336}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from book import catalog
-from kernels.evidence import child, published, recorded
+from kernels.evidence import child_process, published, recorded
 from kernels.evidence.recorded import RecordError
 from kernels.linear import experiment as linear
 
@@ -50,7 +50,7 @@ def test_a_record_survives_a_round_trip(tmp_path):
 def test_writing_replaces_the_file_in_one_step(tmp_path, monkeypatch):
     path = tmp_path / "h100.json"
     recorded.save(record(), path)
-    monkeypatch.setattr(child.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(child_process.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         recorded.save(record(notes=["newer"]), path)
     assert recorded.load(path)["notes"] == []

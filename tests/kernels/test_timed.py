@@ -6,8 +6,9 @@ import types
 import pytest
 import torch
 
-from kernels.evidence import clocks, timed, traffic
-from kernels.evidence.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.evidence import timed
+from kernels.evidence.timed import clocks, dram
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 
@@ -152,7 +153,7 @@ some line that the program printed
 
 
 def test_counter_tables_are_summed_over_the_launches_in_bytes():
-    assert traffic.parse(NCU) == (33_554_432 + 1500, 65_536)
+    assert dram.parse(NCU) == (33_554_432 + 1500, 65_536)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_counter_tables_are_summed_over_the_launches_in_bytes():
 )
 def test_counters_that_were_not_read_are_never_zero(text, says):
     with pytest.raises(Unsupported, match=says):
-        traffic.parse(text)
+        dram.parse(text)
 
 
 def test_counters_that_may_not_be_read_give_a_sentence():
@@ -174,10 +175,10 @@ def test_counters_that_may_not_be_read_give_a_sentence():
         return types.SimpleNamespace(stdout="==ERROR== ERR_NVGPUCTRPERM - no permission", stderr="")
 
     with pytest.raises(Unsupported, match="only administrators"):
-        traffic.dram_bytes(toy, dtype="fp16", sizes=SIZES, call=forbidden, ncu="ncu")
+        dram.dram_bytes(toy, dtype="fp16", sizes=SIZES, call=forbidden, ncu="ncu")
 
 
 def test_without_ncu_there_is_a_sentence(monkeypatch):
-    monkeypatch.setattr(traffic, "ncu_path", lambda: None)
+    monkeypatch.setattr(dram, "ncu_path", lambda: None)
     with pytest.raises(Unsupported, match="is not installed here"):
-        traffic.dram_bytes(toy, dtype="fp16", sizes=SIZES)
+        dram.dram_bytes(toy, dtype="fp16", sizes=SIZES)

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from kernels import flash_attention
-from kernels.evidence import counted, counting
-from kernels.targets import TARGETS
+from kernels.contract.targets import TARGETS
+from kernels.evidence import counted
+from kernels.evidence.counted import counted_rows
 from kernels.unfused_attention import LONGEST, experiment, plan, unfused_attention
 
 
@@ -37,8 +38,8 @@ def test_the_score_matrix_is_written_and_read_whole_twice():
 
 def test_evidence_charges_the_twin_for_its_matrix_and_the_fused_kernel_for_nothing_else():
     sizes = {"batch": 1, "length": 128, "heads": 4, "kv_heads": 1, "head_dim": 64}
-    (fused,) = counting.rows(flash_attention.experiment, [sizes])
-    (twin,) = counting.rows(experiment, [sizes])
+    (fused,) = counted_rows.rows(flash_attention.experiment, [sizes])
+    (twin,) = counted_rows.rows(experiment, [sizes])
     assert twin.useful_flops == fused.useful_flops
     assert twin.formula_bytes == twin.counted_bytes
     assert twin.counted_bytes - fused.counted_bytes == 4 * (4 * 128 * 128) * 2

@@ -3,8 +3,8 @@
 import torch
 
 from book import cost
-from kernels.devices import tl, triton
-from kernels.experiment import Experiment, Launch
+from kernels.contract.devices import tl, triton
+from kernels.contract.experiment import Experiment, Launch
 
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernels import devices
+from kernels.contract import devices
 from labs.kit import here
 
 

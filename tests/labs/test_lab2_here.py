@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from book import catalog, cost
-from kernels.evidence import clocks, recorded
-from kernels.evidence.ceilings import Ceilings
-from kernels.evidence.machine import Device
+from kernels.evidence import recorded
+from kernels.evidence.timed import clocks
+from kernels.evidence.timed.ceilings import Ceilings
+from kernels.evidence.timed.machine import Device
 from labs import assignments
 from labs.keys import lab2 as key
 from labs.kit import here as banner
 from labs.kit import lab2, lab2_here
 
-HEAD = "import math\n\nimport torch\n\nfrom kernels.devices import tl, triton\n\n\n"
+HEAD = "import math\n\nimport torch\n\nfrom kernels.contract.devices import tl, triton\n\n\n"
 
 
 @pytest.fixture(scope="module")

@@ -84,8 +84,8 @@ def test_the_notebook_is_clean(master):
 
 
 def test_the_students_modules_leave_our_own_kernels_out():
-    from book.bundle import ROOT
-    from book.closure import askers
+    from book.portable.bundle import ROOT
+    from book.portable.dependencies import askers
     from labs.releasing.copies import left_out
 
     cells = ["from labs.kit import lab2"]

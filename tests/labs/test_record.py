@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from kernels import fma_chain, linear
-from kernels.evidence import confirm, recorded, recording
-from kernels.evidence.ceilings import Ceilings
-from kernels.evidence.clocks import Timing
-from kernels.evidence.errors import PhysicsDisagrees
-from kernels.evidence.machine import cpu_here
+from kernels.contract.errors import PhysicsDisagrees
+from kernels.evidence import confirm, recorded
+from kernels.evidence.recorded import write
+from kernels.evidence.timed.ceilings import Ceilings
+from kernels.evidence.timed.clocks import Timing
+from kernels.evidence.timed.machine import cpu_here
 from labs.kit import bench, lab1_dial, record
 from tests.kernels.fakes import CARD, Says
 
@@ -100,9 +101,9 @@ def test_a_file_that_is_no_record_is_named(tmp_path):
 def test_the_version_is_the_checkouts_or_the_notebooks(tmp_path):
     unpacked = tmp_path / "inference-roofline" / "notebooks" / "0.1.0+abc"
     unpacked.mkdir(parents=True)
-    assert recording.version(unpacked) == "release 0.1.0+abc"
+    assert write.version(unpacked) == "release 0.1.0+abc"
     (tmp_path / "somewhere").mkdir()
-    assert recording.version(tmp_path / "somewhere") == "unknown"
+    assert write.version(tmp_path / "somewhere") == "unknown"
 
 
 # ------------------------------------------------------------------------------------- the bench

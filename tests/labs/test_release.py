@@ -18,7 +18,7 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell
 
-from book import bundle
+from book.portable import bundle
 from labs import release
 from labs.assignments import Assignment, all_assignments
 from labs.kit import blanks, local, question

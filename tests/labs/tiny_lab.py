@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from book import bundle
+from book.portable import bundle
 
 LAB = "lab9-tiny"
 KIT = """

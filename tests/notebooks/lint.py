@@ -92,7 +92,7 @@ def _code(notebook: NotebookNode) -> Iterator[str]:
         if skipped := tags & SKIPPED:
             yield f"cell {name} is not run or not compared: {sorted(skipped)}"
         if "@triton.jit" in cell.source:
-            yield f"cell {name} pastes a kernel; show it with book.source.source(...)"
+            yield f"cell {name} pastes a kernel; show it with book.notebook.source.source(...)"
         for value in _numbers(cell.source):
             if value in constants:
                 yield f"cell {name} types {value:g}, which is {constants[value]} of the catalog"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from book import formulas, palette
-from book.explorer import Explorer, explore
-from book.live import STATIC
+from book.drawing import palette
+from book.widgets.dual_widget import STATIC
+from book.widgets.explorer import Explorer, explore
+from tests import formulas
 
 LINEAR = "#explore-linear"
 CARDS = ["h100_sxm", "h200_sxm", "b200", "a100_80gb_sxm", "l4", "t4"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from book.check import numeric, problems
+from book.widgets.self_check import numeric, problems
 from tests.site.built import ROOT, pages
 
 CHAPTERS = [name for name in pages() if name.startswith("chapters/")]

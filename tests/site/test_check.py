@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from book import cost, figures, palette
-from book.check import Check, judge, numeric
-from book.display import table
-from book.live import STATIC
+from book import cost
+from book.drawing import figures, palette
+from book.drawing.number_text import table
+from book.notebook.source import source
 from book.roofline import Roof
-from book.source import source
+from book.widgets.dual_widget import STATIC
+from book.widgets.self_check import Check, judge, numeric
 from tests.site.built import AXE
 
 CHECKS = [

@@ -11,16 +11,16 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from book import bundle
+from book.portable import bundle
 from tests.site.built import ROOT, pages
 
-sys.path.insert(0, str(ROOT / "book" / "extensions"))
+sys.path.insert(0, str(ROOT / "book" / "site" / "extensions"))
 
 import downloads  # noqa: E402
 
 CONF = f"""
 import sys
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "book/extensions")!r}]
+sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "book/site/extensions")!r}]
 extensions = ["myst_nb", "downloads"]
 nb_execution_mode = "off"
 suppress_warnings = ["myst-nb.lexer"]  # a run would tell it

@@ -8,17 +8,18 @@ import random
 import numpy as np
 import pytest
 
-from book import formula as formula_module
-from book import formulas, roofline
-from book.explorer import explore
-from book.live import STATIC
+from book import roofline
+from book.formulas import formula as formula_module
+from book.widgets.dual_widget import STATIC
+from book.widgets.explorer import explore
+from tests import formulas
 from tests.site.built import AXE
 from tests.site.explorer_page import CARDS, LINEAR, OVERLAPS, choose, linear, number, readouts, settle, write
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    others = [explore(f, CARDS, id=f"all-{f.name.replace('_', '-')}") for f in formulas.PART1]
+    others = [explore(f, CARDS, id=f"all-{f.name.replace('_', '-')}") for f in formulas.OF_A_LAYER]
     folder = tmp_path_factory.mktemp("explorer")
     return write(folder / "page.html", linear(), linear(view="formula", id="curve"), *others)
 
@@ -58,7 +59,7 @@ def page(open_page):
 def test_every_slider_changes_its_number_with_every_arrow_press(page):
     sliders = page.locator("input[type=range]")
     assert sliders.count() >= 3 * 2 + sum(
-        len([p for p in f.parameters if not p.source]) for f in formulas.PART1
+        len([p for p in f.parameters if not p.source]) for f in formulas.OF_A_LAYER
     )
     for i in range(sliders.count()):
         slider = sliders.nth(i)

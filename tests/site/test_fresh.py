@@ -9,10 +9,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from book.closure import closure, fingerprint
+from book.portable.dependencies import closure, fingerprint
 from tests.site.built import ROOT
 
-EXTENSIONS = ROOT / "book" / "extensions"
+EXTENSIONS = ROOT / "book" / "site" / "extensions"
 
 CONF = f"""
 import sys
@@ -31,8 +31,8 @@ FILES = {
     "book/data/rows.txt": "1\n",
     "kernels/__init__.py": "",
     "kernels/stream.py": "from book import cost\n",
-    "kernels/linear.py": "from book.cost import cost\nimport kernels.tiles\n",
-    "kernels/tiles.py": "ROWS = 16\n",
+    "kernels/linear.py": "from book.cost import cost\nimport kernels.tiling.products\n",
+    "kernels/tiling/products.py": "ROWS = 16\n",
     "kernels/lazy.py": "def f():\n    from . import tiles\n",
     "kernels/child.py": 'COMMAND = ["-m", "kernels.stream"]\n',
 }
@@ -100,7 +100,9 @@ def test_the_closure_follows_imports_through_modules(book):
 
 
 def test_the_closure_reads_magics_and_data_files(book):
-    assert {"book/catalog.py", "book/data/rows.txt", "kernels/tiles.py"} <= names(book, CELLS["two"])
+    assert {"book/catalog.py", "book/data/rows.txt", "kernels/tiling/products.py"} <= names(
+        book, CELLS["two"]
+    )
 
 
 def test_of_a_folder_the_named_files_count(book):
@@ -111,7 +113,7 @@ def test_of_a_folder_the_named_files_count(book):
 
 
 def test_the_closure_follows_imports_inside_functions_and_relative_ones(book):
-    assert "kernels/tiles.py" in names(book, "import kernels.lazy")
+    assert "kernels/tiling/products.py" in names(book, "import kernels.lazy")
 
 
 def test_the_closure_follows_modules_that_are_named_for_a_child_process(book):

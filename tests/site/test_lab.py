@@ -8,16 +8,17 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from book.palette import PALETTE
+from book.drawing.palette import PALETTE
 from tests.site import lab
 from tests.site.built import ROOT
 from tests.site.conftest import watch
 
 CELLS = """
 import ipywidgets
-from book import figures, formulas
-from book.check import numeric
-from book.explorer import explore
+from book.drawing import figures
+from book.formulas import ch02_linear_layers as formulas
+from book.widgets.self_check import numeric
+from book.widgets.explorer import explore
 from book.roofline import Roof
 explorer = explore(formulas.linear, ["h100_sxm", "b200"], m=64)
 explorer
@@ -34,10 +35,10 @@ check
 ---
 explore(formulas.linear, ["l4"], id="second", view="formula")
 ---
-from book.display import table
+from book.drawing.number_text import table
 table([["counted", "every byte"]], ["rung", "how it stands"])
 ---
-from book.source import source
+from book.notebook.source import source
 source(Roof)
 ---
 figures.roofline([Roof("H100", 989.4e12, 3.35e12)], alt="One roof.")

@@ -8,11 +8,11 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from book import bundle
+from book.portable import bundle
 from labs.assignments import all_assignments
 from tests.site.built import HTML, ROOT
 
-sys.path.insert(0, str(ROOT / "book" / "extensions"))
+sys.path.insert(0, str(ROOT / "book" / "site" / "extensions"))
 
 import lab_copies  # noqa: E402
 

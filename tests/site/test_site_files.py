@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from bs4 import BeautifulSoup
 
-from book import palette
+from book.drawing import palette
 from tests.site.built import ROOT, pages
 
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
@@ -83,7 +83,7 @@ def test_the_stylesheet_has_the_palette(site):
 def test_colours_live_in_the_palette_alone(site):
     """Stylesheets name roles; an opaque colour there would be a second definition."""
     for name in ("book.css", "explorer.css", "check.css"):
-        css = re.sub(r"/\*.*?\*/", "", (ROOT / "book" / "static" / name).read_text(), flags=re.S)
+        css = re.sub(r"/\*.*?\*/", "", (ROOT / "book" / "site" / "static" / name).read_text(), flags=re.S)
         assert not re.search(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})\b", css), f"{name} types a colour"
 
 

@@ -20,9 +20,9 @@ from tests.site.conftest import watch
 # As if anywidget were not installed.
 MADE = """
 import sys; sys.modules["anywidget"] = None
-from book import formulas
-from book.check import numeric
-from book.explorer import explore
+from book.formulas import ch02_linear_layers as formulas
+from book.widgets.self_check import numeric
+from book.widgets.explorer import explore
 explorer = explore(formulas.linear, ["h100_sxm", "b200"], m=64)
 check = numeric("ex-lab", question="How much is 2 + 2?", answer=4, unit="FLOP",
                 mistakes={22: "You wrote them side by side.", 8: "Once, not twice."})

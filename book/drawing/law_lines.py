@@ -1,0 +1,51 @@
+"""The step law as what it is, a line: times of steps over their floors, and the fit of each engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from book.drawing.axes import draw_series, label_series
+from book.drawing.figures import colour, new
+from book.drawing.label_placement import Labels
+from book.serving import step_law
+
+ROOM = 1.12  # of the largest value, as far as an axis goes
+
+
+def law_lines(groups: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Figure:
+    """Published times over floors, with a fitted line through each group.
+
+    groups: name -> (floors, times), both in seconds, as `step_law.fit` wants them. The alt text
+    gives slope and overhead of each. Raises ValueError for no group, or what `fit` refuses.
+    """
+    if not groups:
+        raise ValueError("groups is empty: nothing to draw; give at least one group of floors and times.")
+    figure, axes = new()
+    axes.set_xlabel("floor of a step (ms)")
+    axes.set_title("time of a step (ms)", loc="left", x=0, color=colour("dim"), fontsize=10.5)
+    lines, points, found = [], [], []
+    for name, (floors, times) in groups.items():
+        fit = step_law.fit(floors, times)
+        ends = (0, max(floors))
+        lines.append((1e3 * ends[0], 1e3 * ends[1], 1e3 * fit.law(ends[0]), 1e3 * fit.law(ends[1])))
+        points.append(("published", name, [1e3 * v for v in floors], [1e3 * v for v in times]))
+        found.append(f"{name} slope {fit.slope:.2f} and {1e3 * fit.overhead:.1f} ms at nought")
+    axes.set(
+        xlim=(0, ROOM * max(max(x) for _, _, x, _ in points)),
+        ylim=(0, ROOM * max(max(y) for _, _, _, y in points)),
+    )
+    for x0, x1, y0, y1 in lines:
+        draw_series(axes, "predicted", (x0, x1), (y0, y1))
+    for rung, _, x, y in points:
+        draw_series(axes, rung, x, y)
+    figure.draw_without_rendering()
+    labels = Labels(axes)
+    for x0, x1, y0, y1 in lines:
+        labels.avoid_line((x0, x1), (y0, y1))
+    for _, _, x, y in points:
+        labels.avoid_points(x, y)
+    label_series(figure, axes, labels, points)
+    figure.set_label(f"Each group of published times lies on a line over its floors: {'; '.join(found)}.")
+    return figure

@@ -1,0 +1,36 @@
+"""Chapter 01: the roofline, and the kernel that walks along it."""
+
+from __future__ import annotations
+
+from book import cost, roofline
+from book.formulas.formula import Formula, Parameter, symbol
+from book.formulas.parameters import BANDWIDTH, ITEMSIZE, PEAK
+
+attainable = Formula(
+    name="attainable",
+    title="The roofline",
+    value="attainable",
+    unit="FLOP/s",
+    value_label="attainable",
+    parameters=(
+        Parameter("intensity", "arithmetic intensity", 16, 0.25, 4096, "FLOP/byte", "I", integer=False),
+        PEAK,
+        BANDWIDTH,
+    ),
+    outputs={
+        "attainable": roofline.attainable(symbol("intensity"), symbol("peak"), symbol("bandwidth")),
+        "intensity": symbol("intensity"),
+    },
+)
+
+fma_chain = Formula.of_cost(
+    "fma_chain",
+    "A chain of fused multiply-adds",
+    cost.fma_chain,
+    (
+        Parameter("k", "multiply-adds per element", 16, 1, 1024, latex="k"),
+        Parameter("n", "elements", 2**24, 2**10, 2**28, latex="n"),
+        ITEMSIZE,
+    ),
+    value_label="intensity",
+)

@@ -1,0 +1,22 @@
+"""Chapter 02: the linear layer."""
+
+from __future__ import annotations
+
+from book import catalog, cost
+from book.formulas.formula import Formula, Limit, Parameter, symbol
+from book.formulas.parameters import ITEMSIZE
+
+linear = Formula.of_cost(
+    "linear",
+    "A linear layer",
+    cost.linear,
+    (
+        Parameter("m", "rows in the step", 32, 1, 8192, latex="M"),
+        Parameter("k", "inputs", 4096, 256, 32768, latex="K"),
+        Parameter("n", "outputs", 14336, 256, 131072, latex="N"),
+        ITEMSIZE,
+    ),
+    limit=Limit("m", cost.weight_intensity(symbol("m"), symbol("itemsize")), "weights only"),
+    value_label="intensity",
+    presets=catalog.linear_layers,
+)

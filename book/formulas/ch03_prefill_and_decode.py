@@ -1,0 +1,32 @@
+"""Chapter 03: rows in a step, and the share of the peak that they reach."""
+
+from __future__ import annotations
+
+from book import cost, serving
+from book.formulas.formula import Formula, Output, Parameter
+from book.formulas.parameters import BANDWIDTH, BETA, PEAK, F
+
+_ROWS = Parameter("m", "rows in the step", 32, 1, 131072, latex="M")
+_STORED = Parameter("itemsize", "bytes per weight", 2, latex="s", integer=False, steps=(0.5, 1, 2))
+
+utilisation = Formula(
+    name="utilisation",
+    title="The share of the peak",
+    value="utilisation",
+    unit="%",
+    value_label="utilisation",
+    # The dropdown decides the arithmetic, the slider how weights are stored: they need not agree.
+    parameters=(_ROWS, _STORED, PEAK, BANDWIDTH),
+    outputs={
+        "utilisation": serving.utilisation(_ROWS.sympy, F, BETA, _STORED.sympy),
+        "critical": serving.critical_rows(F, BETA, _STORED.sympy),
+        "intensity": cost.weight_intensity(_ROWS.sympy, _STORED.sympy),
+    },
+    described={"critical": Output("critical rows, M*", "")},
+    readouts=("critical",),
+    presets=lambda: {
+        "decode": {f"{b} {'user' if b == 1 else 'users'}": {"m": b} for b in (1, 32, 128)},
+        "prefill": {f"a prompt of {n:,} tokens": {"m": n} for n in (512, 2048, 8192)},
+    },
+    preset_kind="phase",
+)

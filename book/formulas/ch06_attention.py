@@ -1,0 +1,31 @@
+"""Chapter 06: attention over the cache."""
+
+from __future__ import annotations
+
+from book import cost
+from book.formulas import models
+from book.formulas.formula import Formula, Limit, Parameter, symbol
+from book.formulas.parameters import KV_SIZE, B
+
+decode_attention = Formula.of_cost(
+    "decode_attention",
+    "Attention over the cache",
+    cost.decode_attention,
+    (
+        Parameter("heads", "query heads", 32, 1, 128, latex="H"),
+        Parameter("kv_heads", "KV heads", 8, 1, 128, latex="G"),
+        Parameter("head_dim", "head dimension", 128, 32, 256, latex="d"),
+        Parameter("context", "context of each", 4096, 16, 2**20, "tokens", "S"),
+        B,
+        KV_SIZE,
+        Parameter("itemsize", "bytes of query and output", 2, latex="e", unit="byte", source="dtype"),
+    ),
+    limit=Limit(
+        "context",
+        cost.kv_intensity(symbol("heads"), symbol("kv_heads"), symbol("kv_itemsize")),
+        "cache only",
+    ),
+    value_label="intensity",
+    presets=models.attention_shapes,
+    preset_kind="model",
+)

@@ -1,0 +1,101 @@
+"""Sphinx extension: a notebook runs again when, and only when, something it depends on changed.
+
+jupyter-cache knows a notebook by its code cells alone. This adds what those cells import: before
+a build the notebooks whose closure (book/portable/dependencies.py) has another fingerprint than at their last
+good run lose their cached outputs, and Sphinx is told to read them again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+from docutils import nodes
+from jupyter_cache import get_cache
+from myst_nb.core.read import create_nb_reader
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+from book.portable.dependencies import fingerprint
+
+LOGGER = logging.getLogger(__name__)
+DISTRIBUTIONS = ("torch", "triton", "numpy", "sympy", "matplotlib", "ipywidgets", "anywidget")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connects to the two moments of a build: before reading, and after each page that was read."""
+    app.connect("env-get-outdated", forget_stale)
+    app.connect("doctree-read", remember)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def forget_stale(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
+    """Drops the cached outputs of notebooks whose dependencies changed; returns their names."""
+    known = _load(_store(env))
+    stale = []
+    for docname in sorted(env.found_docs):
+        notebook = _read(env, docname)
+        if notebook is None or known.get(docname) == _fingerprint(app, notebook):
+            continue
+        stale.append(docname)
+        cache = get_cache(env.mystnb_config.execution_cache_path)
+        with suppress(KeyError):
+            cache.remove_cache(cache.match_cache_notebook(notebook).pk)
+    if stale:
+        LOGGER.info("notebooks to run: %s", ", ".join(stale))
+    return [docname for docname in stale if docname not in added]
+
+
+def remember(app: Sphinx, doctree: nodes.document) -> None:
+    """Records the fingerprint of a notebook that has just run without error."""
+    env = app.env
+    if not (env.nb_metadata.get(env.docname, {}).get("exec_data") or {}).get("succeeded"):
+        return
+    notebook = _read(env, env.docname)
+    if notebook is None:
+        return
+    store = _store(env)
+    temporary = store.with_suffix(".new")
+    temporary.write_text(json.dumps({**_load(store), env.docname: _fingerprint(app, notebook)}, indent=1))
+    temporary.replace(store)
+
+
+def _store(env: BuildEnvironment) -> Path:
+    return Path(env.mystnb_config.execution_cache_path) / "fingerprints.json"
+
+
+def _load(store: Path) -> dict[str, str]:
+    with suppress(OSError, ValueError):
+        return json.loads(store.read_text())
+    return {}
+
+
+def _read(env: BuildEnvironment, docname: str) -> NotebookNode | None:
+    """The page as a notebook, read just as it will be for running; None if it has no code."""
+    path = Path(env.doc2path(docname))
+    text = path.read_text(encoding="utf-8")
+    reader = create_nb_reader(str(path), env.myst_config, env.mystnb_config, text)
+    notebook = reader.read(text) if reader else None
+    has_code = notebook is not None and any(cell.cell_type == "code" for cell in notebook.cells)
+    return notebook if has_code else None
+
+
+def _fingerprint(app: Sphinx, notebook: NotebookNode) -> str:
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return fingerprint(cells, Path(app.srcdir), *_machine())
+
+
+def _machine() -> list[str]:
+    """What else decides the outputs: Python, the libraries' versions, and whether a GPU is here."""
+    versions = []
+    for name in DISTRIBUTIONS:
+        with suppress(metadata.PackageNotFoundError):
+            versions.append(f"{name} {metadata.version(name)}")
+    devices = [path for path in ("/dev/nvidia0", "/dev/kfd") if os.path.exists(path)]
+    return [platform.python_version(), *versions, *devices]

@@ -1,0 +1,90 @@
+"""Sphinx extension: every page loads what it needs, once, and nothing from anywhere else."""
+
+from __future__ import annotations
+
+import html
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Writes the palette's stylesheet, trims each page's scripts, and gives each page a description."""
+    app.connect("builder-inited", write_palette)
+    app.connect("html-page-context", trim_scripts, priority=900)
+    app.connect("html-page-context", describe)
+    app.connect("html-page-context", name_folds)
+    app.connect("doctree-read", drop_empty_heads)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_palette(app: Sphinx) -> None:
+    """The colours of book/drawing/palette.py as CSS variables."""
+    if app.builder.format != "html":
+        return
+    sys.path.insert(0, str(app.srcdir))
+    from book.drawing import palette
+
+    static = Path(app.outdir) / "_static"
+    static.mkdir(parents=True, exist_ok=True)
+    (static / "palette.css").write_text(palette.css(), encoding="utf-8")
+
+
+def trim_scripts(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Drops what repeats, Thebe (it would load from a CDN), MathJax where there is no math, and widget state.
+
+    The state of live widgets holds their whole front-end once for each of them, for a widget manager
+    that these pages don't load: their HTML output carries what they need.
+    """
+    has_math = app.env.get_domain("math").data["has_equations"].get(pagename, False)
+    seen: set[str] = set()
+    kept = []
+    for script in context.get("script_files", []):
+        attributes = getattr(script, "attributes", {})
+        body = attributes.get("body") or ""
+        name = body or str(getattr(script, "filename", script))
+        unwanted = (
+            "thebe" in name.lower()
+            or (not has_math and "mathjax" in name.lower())
+            or "jupyter.widget-state" in attributes.get("type", "")
+        )
+        if name in seen or unwanted:
+            continue
+        seen.add(name)
+        kept.append(script)
+    context["script_files"] = kept
+
+
+def describe(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """A page that sets no description of its own is described by its first paragraph."""
+    if doctree is None or 'name="description"' in context.get("metatags", ""):
+        return
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) > 40:
+            short = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
+            tag = f'<meta name="description" content="{html.escape(short)}" />'
+            context["metatags"] = context.get("metatags", "") + tag
+            return
+
+
+def name_folds(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """A folded cell is called what it shows ("Show code cell content"), also for a screen reader."""
+    if "body" in context:
+        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+
+
+def drop_empty_heads(app: Sphinx, doctree: nodes.document) -> None:
+    """Markdown can't write a table without a head; one whose head is empty has none."""
+    for head in list(doctree.findall(nodes.thead)):
+        if not head.astext().strip():
+            head.parent.remove(head)

@@ -1,0 +1,1 @@
+"""What moves on a page: the live widget, the explorer with its views, self-checks."""

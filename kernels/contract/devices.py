@@ -1,0 +1,137 @@
+"""What this process can run: Triton's mode, the device, its dtypes, the chip to plan for.
+
+Kernel files take `triton` and `tl` from here, so that Triton is imported in one place, in the right
+mode, and a platform without it can still read, plan and cost every kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import sys
+import types
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from kernels.contract.experiment import Launch
+from kernels.contract.targets import TARGETS, Target
+from kernels.contract.targets import target as _named
+
+TORCH_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+STAND_IN = "sm_90"  # with no GPU, plans are made for this chip: its evidence is about a real one
+
+
+class NoTriton(RuntimeError):
+    """A kernel was launched where Triton is absent, or was imported in a mode that cannot run."""
+
+
+def _sees_gpu() -> bool:
+    return torch.cuda.is_available()  # CUDA and ROCm builds of torch both answer here
+
+
+def _import_triton() -> tuple[Any, Any, str]:
+    """Triton, its language, and the mode it is in: "compiled", "interpreted" or "missing"."""
+    if importlib.util.find_spec("triton") is None:
+        return _missing_triton, types.SimpleNamespace(constexpr=object), "missing"
+    if "triton" not in sys.modules and not _sees_gpu():
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    import triton
+    import triton.language as tl
+
+    # The mode is fixed when triton.language is imported: its own functions show which one it is.
+    mode = "compiled" if isinstance(tl.cdiv, triton.runtime.JITFunction) else "interpreted"
+    return triton, tl, mode
+
+
+class _NoKernel:
+    """What @triton.jit makes of a function where there is no Triton."""
+
+    def __init__(self, function: Any) -> None:
+        functools.update_wrapper(self, function)
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Any:
+        raise NoTriton(why_not())
+
+
+_missing_triton = types.SimpleNamespace(jit=_NoKernel)
+triton, tl, MODE = _import_triton()
+
+
+def why_not() -> str:
+    """Why kernels cannot be launched in this process: a sentence, or "" if they can."""
+    if MODE == "missing":
+        return (
+            f"triton = not installed: this platform ({sys.platform}) has no Triton wheels, or they were left "
+            "out; on Linux run `pip install triton`, elsewhere use Colab or a Linux container."
+        )
+    if MODE == "compiled" and not _sees_gpu():
+        return (
+            "TRITON_INTERPRET = unset or 0 when Triton was imported, and this machine has no GPU: restart "
+            "Python and import `kernels` before anything that imports triton, or set TRITON_INTERPRET=1."
+        )
+    return ""
+
+
+if MODE == "compiled" and not _sees_gpu() and "TRITON_INTERPRET" not in os.environ:
+    warnings.warn(why_not(), RuntimeWarning, stacklevel=3)
+
+
+def device() -> str:
+    """The device that tensors for the kernels live on: "cuda", or "cpu" for the interpreter."""
+    return "cuda" if MODE == "compiled" and _sees_gpu() else "cpu"
+
+
+def default_dtype() -> str:
+    """The dtype that matrix kernels use here: "bf16" on sm_80 and later, else "fp16".
+
+    The interpreter multiplies bf16 wrongly and sm_75 has none; fp16 moves the same bytes.
+    """
+    return "bf16" if device() == "cuda" and this_chip()[0].name != "sm_75" else "fp16"
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The short name, as in fp16 for torch.float16; a dtype that no kernel takes keeps torch's name."""
+    return {v: k for k, v in TORCH_DTYPES.items()}.get(dtype, str(dtype).removeprefix("torch."))
+
+
+@functools.cache
+def this_chip(index: int | None = None) -> tuple[Target, int]:
+    """The target nearest to GPU number `index` and that GPU's multiprocessors; else the stand-in."""
+    if device() == "cpu":
+        return TARGETS[STAND_IN], TARGETS[STAND_IN].sm_count
+    card = torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index)
+    if torch.version.hip:
+        return TARGETS["gfx942"], card.multi_processor_count
+    version = 10 * card.major + card.minor
+    # sm_86 and sm_87 have the small shared memory of sm_89, so they are planned like it.
+    nearest = "sm_89" if version in (86, 87) else _at_most(version)
+    return TARGETS[nearest], card.multi_processor_count
+
+
+def _at_most(version: int) -> str:
+    known = [t for t in TARGETS.values() if t.backend == "cuda" and t.arch <= version]
+    if not known:
+        raise ValueError(
+            f"compute capability = {version / 10}: Triton needs 7.5 or later; use a T4 or a newer card."
+        )
+    return max(known, key=lambda t: t.arch).name
+
+
+def chip(target: Target | str | None) -> tuple[Target, int]:
+    """A target, however it was named, and its multiprocessors. None is the device at hand."""
+    if target is None:
+        return this_chip()
+    target = _named(target) if isinstance(target, str) else target
+    return target, target.sm_count
+
+
+def launch(launches: Sequence[Launch], where: torch.device) -> None:
+    """Start each launch, in order, on the device that holds its tensors."""
+    with torch.cuda.device(where) if where.type == "cuda" else contextlib.nullcontext():
+        for one in launches:
+            one.kernel[one.grid](*one.args, **one.options)

@@ -1,0 +1,192 @@
+"""Work in the other Triton mode, in a process of its own.
+
+Triton decides when it is first imported whether kernels are interpreted or compiled, and one
+process cannot do both. So a list of requests goes, as JSON, into a child that was started in the
+mode they need, and a list of answers comes back. One child answers the whole list, since starting
+it (importing torch and Triton) costs more than most answers.
+
+    answers = child.run([{"task": "compile", ...}], interpret=False)
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernels.contract import errors
+from kernels.contract.experiment import Experiment
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# task name -> "module:function"; the function takes the request and returns what JSON can hold
+TASKS = {
+    "compile": "kernels.evidence.compiled.machine_code:compile_request",
+    "count": "kernels.evidence.counted.counted_rows:count_request",
+}
+
+
+def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float = 900) -> list[Any]:
+    """Answer `requests` in one child process and return the answers, in order.
+
+    interpret: True for Triton's interpreter, False for compiled kernels. timeout: seconds.
+    An exception inside the child is raised here again, with its own sentence.
+    """
+    if not requests:
+        return []
+    done = subprocess.run(
+        [sys.executable, "-m", "kernels.evidence.child_process"],
+        input=json.dumps(list(requests)),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        cwd=ROOT,
+        env=environment(interpret=interpret),
+    )
+    if done.returncode:
+        tail = "\n".join(done.stderr.strip().splitlines()[-15:])
+        raise RuntimeError(
+            f"The child process for {requests[0].get('task')!r} ended with code {done.returncode}:\n{tail}"
+        )
+    return [_unwrap(answer) for answer in json.loads(done.stdout)]
+
+
+def environment(*, interpret: bool) -> dict[str, str]:
+    """The child's environment: Triton's mode said explicitly, this checkout first on the path."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    here = {**os.environ, "TRITON_INTERPRET": "1" if interpret else "0", "PYTHONPATH": path}
+    folder = cache_dir()
+    if folder is not None:
+        here.setdefault("TRITON_CACHE_DIR", str(folder / "triton"))
+    return here
+
+
+def _unwrap(answer: dict[str, Any]) -> Any:
+    if "error" not in answer:
+        return answer["value"]
+    kind = getattr(errors, answer["error"], None) or {"ValueError": ValueError}.get(answer["error"])
+    raise (kind or RuntimeError)(answer["message"])
+
+
+def spec(experiment: Experiment) -> str:
+    """Where a child finds this experiment: "kernels.linear:experiment"."""
+    module = importlib.import_module(experiment.run.__module__)
+    for name, value in vars(module).items():
+        if value is experiment:
+            return f"{module.__name__}:{name}"
+    raise ValueError(
+        f"experiment {experiment.name!r}: no name in {module.__name__} holds it, so a child process "
+        "cannot import it; define it at the top level of the module of its `run` function."
+    )
+
+
+def find(where: str) -> Any:
+    """The object that `spec` described."""
+    module, _, name = where.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+# ------------------------------------------------------------------ answers kept between runs
+
+
+def cache_dir() -> Path | None:
+    """The folder for answers that never change, or None where nothing can be written.
+
+    $INFERENCE_ROOFLINE_CACHE, else inference-roofline under the user's cache folder.
+    """
+    chosen = os.environ.get("INFERENCE_ROOFLINE_CACHE")
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = Path(chosen) if chosen else base / "inference-roofline"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+@functools.cache
+def source_hash() -> str:
+    """A hash of everything an answer depends on: kernels, costs, catalog, Triton and torch."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    digest = hashlib.sha256()
+    kernels, book = ROOT / "kernels", ROOT / "book"
+    files = [*kernels.glob("*.py"), kernels / "evidence" / "readout.py"]
+    files += [*book.glob("cost/*.py"), *book.glob("cost.py"), *book.glob("catalog/*.*")]
+    for path in sorted(files):
+        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    for package in ("triton", "torch"):
+        try:
+            digest.update(version(package).encode())
+        except PackageNotFoundError:
+            digest.update(b"absent")
+    return digest.hexdigest()
+
+
+def cached(requests: Sequence[dict[str, Any]], *, interpret: bool, extra: Callable[[dict], str]) -> list[Any]:
+    """`run`, but answers that are on disk already are read from there.
+
+    extra: text that belongs to the key as well (the source of a module outside this repository).
+    """
+    folder = cache_dir()
+    paths: list[Path | None] = []
+    for request in requests:
+        key = json.dumps([request, interpret, source_hash(), extra(request)], sort_keys=True)
+        name = hashlib.sha256(key.encode()).hexdigest()[:32] + ".json"
+        paths.append(folder / request["task"] / name if folder else None)
+    answers = [_read(path) for path in paths]
+    missing = [i for i, answer in enumerate(answers) if answer is None]
+    for i, value in zip(missing, run([requests[i] for i in missing], interpret=interpret), strict=True):
+        answers[i] = value
+        if paths[i]:
+            write_atomically(paths[i], json.dumps(value))
+    return answers
+
+
+def _read(path: Path | None) -> Any:
+    try:
+        return json.loads(path.read_text()) if path else None
+    except (OSError, ValueError):
+        return None
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a temporary file beside `path`, then rename it: a reader never sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def main() -> None:
+    """Read requests from standard input, answer them, write the answers to standard output."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a compiler prints goes to standard error, not between the answers
+    answers = []
+    for request in json.load(sys.stdin):
+        try:
+            answers.append({"value": find(TASKS[request["task"]])(request)})
+        except Exception as error:  # noqa: BLE001 - told to the parent, which raises it again
+            answers.append({"error": type(error).__name__, "message": str(error)})
+    json.dump(answers, out)
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

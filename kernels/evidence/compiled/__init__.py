@@ -1,0 +1,177 @@
+"""The rung "compiled": what each chip is really asked to do, found out with no chip at hand.
+
+`compiled.run(linear.experiment, m=256, k=4096, n=4096)` gives one row for each target.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from book import catalog
+from kernels.contract.errors import Unsupported
+from kernels.contract.experiment import Experiment
+from kernels.contract.targets import TARGETS, Target
+from kernels.contract.targets import target as find_target
+from kernels.evidence import child_process
+from kernels.evidence.sweeps import sweep
+
+FP8_SINCE = 89  # the first NVIDIA architecture for which Triton compiles e4m3
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One kernel compiled for one target. Sizes in bytes; registers and spills for one thread.
+
+    instruction: "mma.sync", "wgmma", "tcgen05.mma", "mfma", or "none" for a kernel without a
+    matrix product; opcode: the commonest such instruction in the listing. spill_bytes is 0 when
+    every value stayed in registers. wide_loads of loads fetch 16 bytes at once. limited_by: what
+    stops another block from living on the same multiprocessor.
+    """
+
+    kernel: str
+    target: str
+    dtype: str
+    instruction: str
+    opcode: str
+    matrix_instructions: int
+    registers: int
+    spill_bytes: int
+    spill_instructions: int
+    shared_bytes: int
+    warps: int
+    wide_loads: int
+    loads: int
+    blocks_per_sm: int
+    occupancy: float
+    limited_by: str
+    stages: int | None = None
+    tensor_memory_columns: int = 0
+    scalar_registers: int | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def spills(self) -> bool:
+        """Whether values had to leave the registers."""
+        return bool(self.spill_bytes or self.spill_instructions)
+
+    @property
+    def fits(self) -> bool:
+        """Whether at least one block can run there at all."""
+        return self.blocks_per_sm > 0
+
+
+def run(
+    experiment: Experiment,
+    *,
+    targets: Sequence[str] | None = None,
+    dtype: str | None = None,
+    **sizes: Any,
+) -> tuple[Compiled, ...]:
+    """Compile `experiment` for each target at each of these sizes; one row for each kernel.
+
+    targets: names in `kernels.contract.targets.TARGETS`; by default all that can run the kernel. dtype: by
+    default the experiment's first that the target has. One of `sizes` may be a list; sizes left
+    out are those of the "compiled" sweep. Raises Unsupported for a dtype that a target lacks.
+    """
+    if targets is None:
+        targets = targets_of(experiment, dtype)
+    rows = sweep(experiment, "compiled", **sizes)
+    return cases([(experiment, name, row) for name in targets for row in rows], dtype=dtype)
+
+
+def cases(
+    wanted: Iterable[tuple[Experiment, str, dict[str, int]]], *, dtype: str | None = None
+) -> tuple[Compiled, ...]:
+    """Compile for each (experiment, target's name, sizes) in one child process, in that order."""
+    requests = []
+    for experiment, name, sizes in wanted:
+        chip = find_target(name)
+        reason = why_not(experiment, chip, dtype)
+        if reason:
+            raise Unsupported(reason)
+        requests.append(
+            {
+                "task": "compile",
+                "experiment": child_process.spec(experiment),
+                "target": name,
+                "dtype": dtype or best_dtype(experiment, chip),
+                "sizes": sizes,
+            }
+        )
+    answers = child_process.cached(requests, interpret=False, extra=_source)
+    return tuple(
+        Compiled(target=request["target"], dtype=request["dtype"], sizes=request["sizes"], **facts)
+        for request, answer in zip(requests, answers, strict=True)
+        for facts in answer
+    )
+
+
+def targets_of(experiment: Experiment, dtype: str | None = None) -> list[str]:
+    """Names of the targets that `experiment` can be compiled for."""
+    return [name for name in TARGETS if not why_not(experiment, find_target(name), dtype)]
+
+
+def dtypes_of(target: Target) -> tuple[str, ...]:
+    """The dtypes that the target's card has an arithmetic rate for."""
+    peaks = catalog.accelerator(target.accelerator).peaks
+    return tuple(dtype for dtype in peaks if peaks[dtype])
+
+
+def best_dtype(experiment: Experiment, target: Target) -> str:
+    """The experiment's first dtype that the target has."""
+    has = dtypes_of(target)
+    for dtype in experiment.dtypes:
+        if dtype in has:
+            return dtype
+    raise Unsupported(
+        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {target.name} has {', '.join(has)}."
+    )
+
+
+def why_not(experiment: Experiment, target: Target, dtype: str | None) -> str:
+    """Why `experiment` cannot be compiled for `target` in `dtype`: a sentence, or ""."""
+    card = catalog.accelerator(target.accelerator).short_name
+    if not target.has_tensor_cores and is_matrix(experiment):
+        return (
+            f"target = {target.name!r}: Triton emits no tensor-core code for it ({card}), so "
+            f"{experiment.name} is not compiled there; compile a bandwidth kernel, or choose sm_80 or later."
+        )
+    if dtype is None:
+        return ""
+    if dtype not in experiment.dtypes:
+        return f"dtype = {dtype!r}: {experiment.name} does not run in it; choose {_or(experiment.dtypes)}."
+    too_old = dtype == "fp8" and target.backend == "cuda" and target.arch < FP8_SINCE
+    if dtype not in dtypes_of(target) or too_old:
+        usable = [d for d in experiment.dtypes if d in dtypes_of(target)]
+        return f"dtype = {dtype!r}: {target.name} ({card}) has none; choose {_or(usable)}."
+    return ""
+
+
+def is_matrix(experiment: Experiment) -> bool:
+    """Whether one of its kernels multiplies matrices: calls tl.dot, itself or through a helper."""
+    chip = TARGETS["sm_90"]
+    dtype, sizes = best_dtype(experiment, chip), sweep(experiment, "compiled")[0]
+    plan = experiment.plan(**sizes, dtype=dtype, target=chip)
+    launches = experiment.launches(plan, **sizes, dtype=dtype)
+    return any(_calls_dot(launch.kernel, set()) for launch in launches)
+
+
+def _calls_dot(kernel: Any, seen: set[Any]) -> bool:
+    function = getattr(kernel, "fn", None) or getattr(kernel, "__wrapped__", None)
+    if function is None or function in seen:
+        return False
+    seen.add(function)
+    names = function.__code__.co_names
+    return "dot" in names or any(_calls_dot(function.__globals__.get(name), seen) for name in names)
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else "another target"]))
+
+
+def _source(request: dict[str, Any]) -> str:
+    return inspect.getsource(importlib.import_module(request["experiment"].partition(":")[0]))

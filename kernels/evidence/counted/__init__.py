@@ -1,0 +1,135 @@
+"""The rung "counted": the kernel itself, run in Triton's interpreter, every byte and FLOP tallied.
+
+    row = counted.run(linear.experiment, m=16, k=1024, n=1024)
+    row.reads["w"].unique, row.dot_flops
+    row.check(linear.experiment)          # raises PhysicsDisagrees where a formula is wrong
+
+    with counted.count() as tally:        # or around any launches
+        linear.linear(x, w)
+
+Four byte counts for each tensor. *Unique*: each address once in all launches, the compulsory traffic
+that the formulas give. *Block*: each address once in each load, what reaches memory if nothing is
+kept between loads. DRAM moves something between the two. *Issued*: every lane that asks. *Sector*:
+block, in the whole 32-byte sectors that hardware moves. Masked-off lanes count nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from book import catalog
+from kernels.contract import devices
+from kernels.contract.errors import PhysicsDisagrees
+from kernels.contract.experiment import Experiment
+from kernels.evidence.counted.interpreter import count
+from kernels.evidence.counted.tally import Tally, Traffic
+
+__all__ = ["Counted", "Tally", "Traffic", "count", "run"]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one run of an experiment moved and did. Bytes, FLOPs and programs of all its launches.
+
+    plan: the tiles and splits that ran. dot_flops: 2mnk of every tl.dot on whole tiles. alu_flops:
+    floating-point adds, subtracts and multiplies element by element, n - 1 for a tl.sum of n.
+    sfu_ops: exponentials, roots, divisions and their like, which are in no FLOP count.
+    relative_error: ||y - reference|| / ||reference|| in float64.
+    """
+
+    name: str
+    sizes: Mapping[str, int]
+    dtype: str
+    plan: Any
+    reads: Mapping[str, Traffic]
+    writes: Mapping[str, Traffic]
+    dot_flops: int
+    alu_flops: int
+    programs: int
+    relative_error: float
+    sfu_ops: int = 0
+
+    @property
+    def flops(self) -> int:
+        """All FLOPs that were issued, padding included."""
+        return self.dot_flops + self.alu_flops
+
+    def bytes(self, kind: str = "unique") -> int:
+        """Bytes read and written: kind is "unique", "block", "issued" or "sector"."""
+        return sum(getattr(t, kind) for t in (*self.reads.values(), *self.writes.values()))
+
+    def check(self, experiment: Experiment) -> None:
+        """Raise PhysicsDisagrees unless every count equals the formula's, exactly.
+
+        Unique bytes of each tensor equal `experiment.cost`; those of the workspace, and all FLOPs,
+        equal `experiment.tiles` for the plan that ran; the result is within `tolerance`.
+        """
+        itemsize = catalog.itemsize(self.dtype)
+        useful = experiment.cost(**self.sizes, itemsize=itemsize)
+        tiles = experiment.tiles(self.plan, **self.sizes, itemsize=itemsize)
+        for verb in ("reads", "writes"):
+            counted, issued = getattr(self, verb), getattr(tiles, verb)
+            expected = {name: issued[name] for name in issued if name in tiles.workspace}
+            expected |= getattr(useful, verb)
+            for name in sorted({*counted, *expected}):
+                have = counted[name].unique if name in counted else 0
+                self._equal(f"{verb} of {name}, bytes", expected.get(name, 0), have)
+        self._equal("FLOPs issued", tiles.flops + tiles.workspace_flops, self.flops)
+        allowed = experiment.tolerance(self.dtype)
+        if not self.relative_error <= allowed:  # a NaN disagrees too
+            raise PhysicsDisagrees(
+                f"{self._title()}: relative error {self.relative_error:.2g}, allowed {allowed:.2g}: "
+                "the kernel computes something else than its reference."
+            )
+
+    def _equal(self, what: str, expected: int, counted: int) -> None:
+        if expected != counted:
+            raise PhysicsDisagrees(
+                f"{self._title()}: {what}: expected {expected:,} from the formula, counted {counted:,}."
+            )
+
+    def _title(self) -> str:
+        return f"{self.name} ({', '.join(f'{k} = {v}' for k, v in self.sizes.items())}, {self.dtype})"
+
+
+def run(experiment: Experiment, *, dtype: str | None = None, **sizes: int) -> Counted:
+    """Run `experiment` once at these sizes in the interpreter, and count.
+
+    dtype: by default the first of the experiment's that the interpreter computes correctly. Raises
+    RuntimeError where kernels are compiled (use `kernels.evidence.child_process` there), ValueError for
+    sizes that the experiment does not have.
+    """
+    if set(sizes) != set(experiment.sizes):
+        raise ValueError(
+            f"sizes = {sorted(sizes)}: {experiment.name} needs exactly {', '.join(experiment.sizes)}; "
+            "give each of them one number."
+        )
+    if dtype is None:
+        dtype = next(d for d in experiment.dtypes if d != "bf16")
+    inputs = experiment.inputs(**sizes, dtype=dtype, device="cpu", seed=0)
+    with count() as tally:
+        y = experiment.run(**inputs)
+    return Counted(
+        name=experiment.name,
+        sizes=MappingProxyType(dict(sizes)),
+        dtype=dtype,
+        plan=experiment.plan(**sizes, dtype=dtype, target=devices.this_chip()[0]),
+        reads=MappingProxyType(tally.reads()),
+        writes=MappingProxyType(tally.writes()),
+        dot_flops=tally.dot_flops,
+        alu_flops=tally.alu_flops,
+        programs=tally.programs,
+        relative_error=relative_error(y, experiment.reference(**inputs)),
+        sfu_ops=tally.sfu_ops,
+    )
+
+
+def relative_error(y: Any, reference: Any) -> float:
+    """||y - reference|| / ||reference||, in float64; the norm itself where the reference is zero."""
+    distance = (y.double() - reference.double()).norm().item()
+    size = reference.double().norm().item()
+    return distance / size if size or math.isnan(size) else distance

@@ -1,0 +1,102 @@
+"""Counted evidence as plain rows, from this process or from a child in the interpreter's mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from book import catalog
+from kernels.contract import devices
+from kernels.contract.experiment import Experiment
+from kernels.evidence import child_process, counted
+
+
+@dataclass(frozen=True)
+class CountedRow:
+    """One size: what the formula says and what the kernel did. Bytes and FLOPs.
+
+    formula_bytes: compulsory bytes by the experiment's cost. counted_bytes: distinct addresses
+    that the kernel touched, workspace apart (if the formula lacks it). block_bytes, issued_bytes,
+    workspace_bytes: see `counted`. useful_flops: the formula's; issued_flops: those of whole tiles.
+    exact: every tensor and every FLOP agreed (a row that did not would have raised).
+    """
+
+    sizes: dict[str, int]
+    dtype: str
+    formula_bytes: int
+    counted_bytes: int
+    workspace_bytes: int
+    block_bytes: int
+    issued_bytes: int
+    useful_flops: int
+    issued_flops: int
+    relative_error: float
+    exact: bool
+
+    @property
+    def intensity(self) -> float:
+        """Useful FLOPs over counted compulsory bytes, FLOP/byte."""
+        return self.useful_flops / self.counted_bytes
+
+    @property
+    def padding(self) -> float | None:
+        """Issued over useful FLOPs: what whole tiles cost; None where no FLOP is useful."""
+        return self.issued_flops / self.useful_flops if self.useful_flops else None
+
+
+def rows(
+    experiment: Experiment, sizes: Sequence[dict[str, int]], dtype: str | None = None
+) -> tuple[CountedRow, ...]:
+    """Count `experiment` at each of `sizes`; raises PhysicsDisagrees where a formula is wrong.
+
+    In a process whose kernels are compiled (a GPU machine) a child process does the counting.
+    """
+    if devices.MODE == "interpreted":
+        return tuple(_row(experiment, one, dtype) for one in sizes)
+    where = child_process.spec(experiment)
+    requests = [{"task": "count", "experiment": where, "sizes": one, "dtype": dtype} for one in sizes]
+    return tuple(CountedRow(**answer) for answer in child_process.run(requests, interpret=True))
+
+
+def why_not() -> str:
+    """Why nothing can be counted on this machine: a sentence, or "" if it can."""
+    if devices.MODE == "missing":
+        return devices.why_not()
+    versions = [tuple(map(int, version(p).split(".")[:2])) for p in ("triton", "numpy")]
+    if versions[0] < (3, 7) and versions[1] >= (2, 4):
+        return (
+            f"numpy {version('numpy')} is too new for the interpreter of Triton {version('triton')}: install "
+            "numpy below 2.4, or Triton 3.7 or later."
+        )
+    return ""
+
+
+def count_request(request: dict[str, Any]) -> dict[str, Any]:
+    """The child's side: one counted row as JSON can hold it."""
+    return vars(_row(child_process.find(request["experiment"]), request["sizes"], request["dtype"]))
+
+
+def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> CountedRow:
+    ran = counted.run(experiment, dtype=dtype, **sizes)
+    ran.check(experiment)
+    itemsize = catalog.itemsize(ran.dtype)
+    useful = experiment.cost(**sizes, itemsize=itemsize)
+    tiles = experiment.tiles(ran.plan, **sizes, itemsize=itemsize)
+    # A score matrix that the formula itself has (unfused attention) is what that operation moves.
+    workspace = tiles.workspace - {*useful.reads, *useful.writes}
+    terms = [(name, t.unique) for group in (ran.reads, ran.writes) for name, t in group.items()]
+    return CountedRow(
+        sizes=dict(sizes),
+        dtype=ran.dtype,
+        formula_bytes=int(useful.bytes),
+        counted_bytes=sum(size for name, size in terms if name not in workspace),
+        workspace_bytes=sum(size for name, size in terms if name in workspace),
+        block_bytes=ran.bytes("block"),
+        issued_bytes=ran.bytes("issued"),
+        useful_flops=int(useful.flops),
+        issued_flops=ran.flops - int(tiles.workspace_flops),
+        relative_error=ran.relative_error,
+        exact=True,
+    )

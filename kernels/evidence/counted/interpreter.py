@@ -1,0 +1,200 @@
+"""Hooks that tally what a kernel does in Triton's interpreter. `counted` is the way in.
+
+Every load, store and dot of an interpreted kernel is a method call on one object, the interpreter's
+builder, so instance attributes that wrap those methods see all of them and vanish on exit. A pointer
+also has to be traced to the tensor it was made from: an address alone can't tell an access past the
+end of x from one to w that happens to lie behind it. Signatures differ between Triton 3.6 and 3.9;
+the wrappers look at the arguments they need and pass the others on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kernels.contract import devices
+from kernels.evidence.counted.tally import Tally
+
+_FLOPS = {np.add, np.subtract, np.multiply}
+# what other units than the adders and multipliers do: exponentials and their like, and divisions
+_SPECIAL = {np.divide, np.exp, np.exp2, np.log, np.log2, np.sqrt, np.sin, np.cos}
+# what the interpreter's builder does to a pointer on its way from an argument to a load
+_POINTER_STEPS = (
+    "create_addptr",
+    "create_splat",
+    "create_broadcast",
+    "create_expand_dims",
+    "create_reshape",
+    "create_trans",
+)
+
+
+@contextlib.contextmanager
+def count() -> Iterator[Tally]:
+    """Tally every kernel launched inside the `with` block; the interpreter is restored afterwards.
+
+    `dot_flops`: 2mnk of every tl.dot. `alu_flops`: floating-point adds, subtracts and multiplies,
+    element by element; tl.sum of n numbers is n - 1 adds, so a loop of `acc += tl.sum(x * w)`
+    issues 2 for each pair, as a dot does. `sfu_ops`: exponentials, logarithms, roots, sines and
+    divisions, one each, which are no FLOPs here. Comparisons (tl.max), conversions and scans count
+    nowhere.
+
+    An atomic counts as a read and a write of its addresses, and as no FLOP.
+
+    Raises RuntimeError where kernels are compiled, and OutOfBounds, naming the tensor, from a
+    launch that touches memory which is not its argument's.
+    """
+    if devices.MODE != "interpreted":
+        raise RuntimeError(
+            f"Triton's mode = {devices.MODE}: counting needs the interpreter; set TRITON_INTERPRET=1 before "
+            "Triton is imported, or count in a child process (kernels.evidence.child_process)."
+        )
+    from triton.runtime import interpreter
+
+    tally, builder = Tally(), interpreter.interpreter_builder
+    with contextlib.ExitStack() as hooks:
+
+        def wrap(target: Any, name: str, make: Any) -> None:
+            if hasattr(target, name):
+                hooks.callback(_restore, target, name, vars(target).get(name))
+                setattr(target, name, make(getattr(target, name)))
+
+        wrap(builder, "create_masked_load", lambda f: _memory(tally, "reads", f, mask_at=1))
+        wrap(builder, "create_masked_store", lambda f: _memory(tally, "writes", f, mask_at=2))
+        for name, mask_at in (("create_atomic_rmw", 3), ("create_atomic_cas", None)):
+            wrap(builder, name, lambda f, at=mask_at: _atomic(tally, f, at))
+        wrap(builder, "create_dot", lambda f: _dot(tally, f))
+        wrap(builder, "binary_op", lambda f: _binary(tally, f))
+        wrap(builder, "create_fma", lambda f: _fma(tally, f))
+        wrap(builder, "unary_op", lambda f: _unary(tally, f))
+        wrap(builder, "create_rsqrt", lambda f: _root(tally, f))
+        wrap(interpreter.ReduceOps, "sum", lambda f: _sum(tally, f))
+        wrap(builder, "set_grid_idx", lambda f: _program(tally, f))
+        for step in _POINTER_STEPS:
+            wrap(builder, step, lambda f: _pointer(tally, f))
+        wrap(interpreter.GridExecutor, "_init_args_hst", lambda f: _arguments(tally, f))
+        # Its overflow checks on 32-bit integers cost a third of the time and no kernel counts on them.
+        hooks.callback(setattr, builder, "options", builder.options)
+        builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
+        yield tally
+
+
+def _restore(target: Any, name: str, previous: Any) -> None:
+    delattr(target, name) if previous is None else setattr(target, name, previous)
+
+
+def _memory(tally: Tally, verb: str, original: Any, mask_at: int) -> Any:
+    def hook(*args: Any, **options: Any) -> Any:
+        tally.access(verb, args[0], args[mask_at])
+        return original(*args, **options)
+
+    return hook
+
+
+def _atomic(tally: Tally, original: Any, mask_at: int | None) -> Any:
+    """An atomic reads and writes; the pointers come after the operation, or first in a compare-and-swap."""
+
+    def hook(*args: Any, **options: Any) -> Any:
+        pointers = args[0] if mask_at is None else args[1]
+        mask = np.ones(pointers.data.shape, dtype=bool) if mask_at is None else args[mask_at]
+        for verb in ("reads", "writes"):
+            tally.access(verb, pointers, mask)
+        return original(*args, **options)
+
+    return hook
+
+
+def _dot(tally: Tally, original: Any) -> Any:
+    def hook(a: Any, b: Any, *rest: Any, **options: Any) -> Any:
+        tally.dot_flops += 2 * math.prod(a.data.shape) * b.data.shape[-1]
+        return original(a, b, *rest, **options)
+
+    return hook
+
+
+def _binary(tally: Tally, original: Any) -> Any:
+    def hook(a: Any, b: Any, op: Any) -> Any:
+        out = original(a, b, op)
+        if op in _FLOPS and a.dtype.scalar.is_floating():
+            tally.alu_flops += out.data.size
+        elif op in _SPECIAL:
+            tally.sfu_ops += out.data.size
+        return out
+
+    return hook
+
+
+def _unary(tally: Tally, original: Any) -> Any:
+    def hook(x: Any, op: Any) -> Any:
+        out = original(x, op)
+        if op in _SPECIAL:
+            tally.sfu_ops += out.data.size
+        return out
+
+    return hook
+
+
+def _root(tally: Tally, original: Any) -> Any:
+    def hook(x: Any) -> Any:
+        tally.sfu_ops += x.data.size
+        return original(x)
+
+    return hook
+
+
+def _sum(tally: Tally, original: Any) -> Any:
+    def hook(self: Any, x: Any) -> Any:
+        out = original(self, x)
+        if x.dtype.scalar.is_floating():
+            tally.alu_flops += x.handle.data.size - out.handle.data.size
+        return out
+
+    return hook
+
+
+def _fma(tally: Tally, original: Any) -> Any:
+    def hook(x: Any, y: Any, z: Any) -> Any:
+        out = original(x, y, z)
+        if z.dtype.scalar.is_floating():
+            tally.alu_flops += 2 * out.data.size
+        return out
+
+    return hook
+
+
+def _program(tally: Tally, original: Any) -> Any:
+    def hook(*index: int) -> Any:
+        tally.programs += 1
+        tally.program = index
+        return original(*index)
+
+    return hook
+
+
+def _pointer(tally: Tally, original: Any) -> Any:
+    def hook(*args: Any, **options: Any) -> Any:
+        out = original(*args, **options)
+        for handle in (*args, *options.values()):
+            owner = getattr(handle, "made_from", None)
+            if owner is None and getattr(getattr(handle, "dtype", None), "is_ptr", bool)():
+                owner = tally.tensor_at(int(handle.data.flat[0]))
+            if owner is not None:
+                out.made_from = owner
+                break
+        return out
+
+    return hook
+
+
+def _arguments(tally: Tally, original: Any) -> Any:
+    def hook(self: Any, args: Any, options: Any) -> Any:
+        host_args, host_options = original(self, args, options)
+        tally.learn({**dict(zip(self.arg_names, host_args, strict=False)), **host_options})
+        return host_args, host_options
+
+    return hook

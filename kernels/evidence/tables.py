@@ -1,0 +1,109 @@
+"""Evidence as small tables: what was counted, compiled and timed, and how each rung stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from book.drawing.number_text import Column, Table, number, table
+from kernels.evidence.compiled import Compiled
+from kernels.evidence.counted.counted_rows import CountedRow
+from kernels.evidence.sweeps import described
+from kernels.evidence.timed import Timed
+
+
+def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
+    """Bytes by formula and as counted, FLOPs, intensity: one row a size along `axis`."""
+    flops = any(r.useful_flops for r in rows)
+    columns = [
+        Column(axis, axis, _whole),
+        Column("formula", "bytes, formula", _whole),
+        Column("counted", "counted", _whole),
+        Column("exact", "exact"),
+        *([Column("workspace", "workspace", _whole)] if any(r.workspace_bytes for r in rows) else []),
+        Column("useful", "useful FLOP", _whole),
+        *([Column("padding", "issued")] if flops else []),
+        Column("intensity", "FLOP/byte"),
+    ]
+    cells = [
+        {
+            axis: r.sizes[axis],
+            "formula": r.formula_bytes,
+            "counted": r.counted_bytes,
+            "exact": "✓" if r.exact else "✗",
+            "workspace": r.workspace_bytes or None,
+            "useful": r.useful_flops,
+            "padding": None if r.padding is None else f"{r.padding:.4g}×",
+            "intensity": number(float(r.intensity), 4),
+        }
+        for r in rows
+    ]
+    where = [name, *_fixed(axis, rows[0].sizes), rows[0].dtype]
+    return table(cells, columns, f"counted: {', '.join(where)}")
+
+
+def compiled(axis: str, rows: Sequence[Compiled]) -> Table:
+    """Instruction, registers, spills, shared memory, occupancy: one row a target and size."""
+    columns = [
+        "target",
+        Column(axis, axis, _whole),
+        *([Column("instruction", "matrix instruction")] if any(r.matrix_instructions for r in rows) else []),
+        "registers",
+        Column("spills", "spills", align="left"),
+        Column("shared", "shared memory", align="right"),
+        Column("occupancy", "occupancy", align="right"),
+    ]
+    cells = [
+        {
+            "target": r.target,
+            axis: r.sizes[axis],
+            "instruction": r.instruction,
+            "registers": r.registers,
+            "spills": f"{r.spill_bytes} B" if r.spills else "none",
+            "shared": f"{r.shared_bytes / 1024:.3g} KiB" if r.shared_bytes else "none",
+            "occupancy": f"{100 * r.occupancy:.0f} %",
+        }
+        for r in rows
+    ]
+    where = [rows[0].kernel, *_fixed(axis, rows[0].sizes)]
+    return table(cells, columns, f"compiled: {', '.join(where)}; no GPU needed")
+
+
+def timed(axis: str, rows: Sequence[Timed]) -> Table:
+    """Time, rates and the share of the measured roof: one row a size along `axis`."""
+    columns = [
+        Column(axis, axis, _whole),
+        Column("time", "time", align="right"),
+        Column("bytes", "GB/s"),
+        Column("flops", "TFLOP/s"),
+        Column("roof", "of measured roof", align="right"),
+        *([Column("alarm", "alarm")] if any(r.alarms for r in rows) else []),
+    ]
+    cells = [
+        {
+            axis: r.sizes[axis],
+            "time": f"{r.seconds * 1e6:,.1f} µs",
+            "bytes": f"{r.bytes_per_s / 1e9:,.0f}",
+            "flops": number(r.flops_per_s / 1e12, 3),
+            "roof": f"{100 * r.of_roof:.0f} %",
+            "alarm": "impossible" if r.alarms else "",
+        }
+        for r in rows
+    ]
+    where = [*_fixed(axis, rows[0].sizes), rows[0].dtype]
+    return table(cells, columns, f"timed here: {', '.join(where)}")
+
+
+def rungs(status: Mapping[str, str]) -> Table:
+    """How each rung of evidence stands, in words."""
+    cells: list[dict[str, Any]] = [{"rung": rung, "here": words} for rung, words in status.items()]
+    return table(cells, ["rung", Column("here", "how it stands")], "evidence, rung by rung")
+
+
+def _whole(value: float) -> str:
+    return number(int(value))
+
+
+def _fixed(axis: str, sizes: Mapping[str, int]) -> list[str]:
+    words = described({name: value for name, value in sizes.items() if name != axis})
+    return [words] if words else []

@@ -1,0 +1,228 @@
+"""The rung "timed": the kernel on the GPU that is here, against ceilings of the same run.
+
+Correctness comes first, on random data and with every fresh tensor poisoned with NaN, so that an
+element that was never written can't pass. Then seconds with the cache flushed, and what they are
+worth: bytes/s and FLOP/s as shares of the bandwidth and the arithmetic that this card just showed,
+and of its datasheet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from book import catalog, roofline
+from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.experiment import Experiment
+from kernels.evidence import alarm
+from kernels.evidence.sweeps import described, sweep
+from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
+from kernels.evidence.timed.clocks import Clock, EventClock
+from kernels.evidence.timed.machine import Device, gpu_here
+
+MEASURED_TOLERANCE = 0.05  # kernels may beat a measured ceiling by this much: it is a kernel's too
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One size, timed. SI units; shares are fractions of one.
+
+    seconds (median), low, high (20th and 80th percentile), runs: see Timing. bytes_per_s: the
+    formula's compulsory bytes over seconds; flops_per_s: its useful FLOPs over seconds.
+    of_roof: flops_per_s over what the measured ceilings allow at this intensity (for a kernel with
+    no FLOPs, bytes/s over the measured bandwidth). of_datasheet: seconds of the datasheet's floor
+    over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
+    """
+
+    sizes: Mapping[str, int]
+    dtype: str
+    seconds: float
+    low: float
+    high: float
+    runs: int
+    intensity: float
+    bytes_per_s: float
+    flops_per_s: float
+    of_bandwidth: float
+    of_peak: float
+    of_roof: float
+    of_datasheet: float | None
+    relative_error: float
+    dram_bytes: float | None = None
+    alarms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def as_record(self) -> dict[str, Any]:
+        """The point as a record keeps it."""
+        return {**asdict(self), "alarms": list(self.alarms), "notes": list(self.notes)}
+
+
+# ------------------------------------------------------------------------------- correctness
+
+
+@contextmanager
+def poisoned() -> Iterator[None]:
+    """Inside, torch fills every new uninitialised tensor with NaN (the largest value, for ints).
+
+    That is torch's own switch, so split-K workspaces are poisoned as well as outputs.
+    """
+    import torch
+
+    before = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    fill = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    try:
+        yield
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = fill
+        torch.use_deterministic_algorithms(before, warn_only=warn_only)
+
+
+def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> float:
+    """||out - ref|| / ||ref|| of one poisoned run against float64; raises PhysicsDisagrees if wrong."""
+    import torch
+
+    with poisoned():
+        out = experiment.run(**inputs)
+    want = experiment.reference(**inputs).double()
+    got = out.double()
+    if not torch.isfinite(got).all():
+        raise PhysicsDisagrees(
+            f"{experiment.name}: the result holds NaN or infinity: some elements were never written, "
+            "or overflowed."
+        )
+    error = float(torch.linalg.vector_norm(got - want) / torch.linalg.vector_norm(want))
+    allowed = experiment.tolerance(dtype)
+    if error > allowed:
+        raise PhysicsDisagrees(
+            f"{experiment.name}: relative error {error:.2e} in {dtype}, allowed {allowed:.0e}: the kernel is "
+            "wrong on this device; its time means nothing."
+        )
+    return error
+
+
+# ----------------------------------------------------------------------------- measurements
+
+
+def measure(
+    experiment: Experiment,
+    device: Device,
+    dtype: str,
+    sizes: Mapping[str, int],
+    clock: Clock,
+    tops: Ceilings,
+    budget: float = 0.3,
+) -> Timed:
+    """Check, time and judge one size of `experiment`.
+
+    clock: an EventClock on a GPU. tops: the ceilings of this run. budget: seconds of timing.
+    Raises PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
+    """
+    itemsize = catalog.itemsize(dtype)
+    sizes, note = shrink(experiment, sizes, itemsize, room(device))
+    inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
+    error = check(experiment, inputs, dtype)
+    timing = clock.time(lambda: experiment.run(**inputs), budget)
+    cost = experiment.cost(**sizes, itemsize=itemsize)
+    bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
+    card = device.card()
+    peak = card.peaks.get(dtype) if card else None
+    floor = roofline.time(cost.flops, cost.bytes, peak, card.bandwidth) if peak else None
+    allowed = roofline.time(cost.flops, cost.bytes, tops.peak, tops.bandwidth)
+    facts = {"bytes_per_s": bytes_per_s, "flops_per_s": flops_per_s}
+    alarms = (
+        *alarm.inspect(**facts, bandwidth=card.bandwidth if card else None, peak=peak),
+        *alarm.inspect(
+            **facts,
+            measured_bandwidth=tops.bandwidth,
+            measured_peak=tops.peak,
+            tolerance=MEASURED_TOLERANCE,
+        ),
+    )
+    return Timed(
+        sizes=dict(sizes),
+        dtype=dtype,
+        seconds=timing.seconds,
+        low=timing.low,
+        high=timing.high,
+        runs=timing.runs,
+        intensity=cost.intensity,
+        bytes_per_s=bytes_per_s,
+        flops_per_s=flops_per_s,
+        of_bandwidth=bytes_per_s / tops.bandwidth,
+        of_peak=flops_per_s / tops.peak,
+        of_roof=allowed / timing.seconds,
+        of_datasheet=floor / timing.seconds if floor else None,
+        relative_error=error,
+        alarms=tuple(a.sentence for a in alarms),
+        notes=(note,) if note else (),
+    )
+
+
+def shrink(
+    experiment: Experiment, sizes: Mapping[str, int], itemsize: float, available: int
+) -> tuple[dict[str, int], str]:
+    """Sizes that fit in `available` bytes with their float64 reference, and a sentence if they shrank.
+
+    The largest size other than the sweep's axis is halved until the tensors fit. Raises
+    Unsupported if they never do.
+    """
+    wanted, sizes = dict(sizes), dict(sizes)
+
+    def need() -> float:
+        moved = experiment.cost(**sizes, itemsize=itemsize).bytes
+        return moved * (1 + 2 * 8 / itemsize)  # the tensors, and float64 copies with a temporary
+
+    while need() > available:
+        others = [name for name in sizes if name != experiment.axis] or list(sizes)
+        name = max(others, key=sizes.get)
+        if sizes[name] <= 256:
+            raise Unsupported(
+                f"{experiment.name} at {described(wanted)} needs {need() / 1e9:.2f} GB and "
+                f"{available / 1e9:.2f} GB are free: close other GPU programs, or choose smaller sizes."
+            )
+        sizes[name] //= 2
+    if sizes == wanted:
+        return sizes, ""
+    return sizes, f"Too little memory for {described(wanted)}: measured at {described(sizes)} instead."
+
+
+def default_dtype(experiment: Experiment, device: Device) -> str:
+    """The experiment's first dtype that this device has."""
+    card = device.card()
+    no_bf16 = device.target == "sm_75" or (card is not None and "bf16" not in card.peaks)
+    for dtype in experiment.dtypes:
+        if not (dtype == "bf16" and no_bf16):
+            return dtype
+    raise Unsupported(
+        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has none of them."
+    )
+
+
+def run(
+    experiment: Experiment,
+    *,
+    dtype: str | None = None,
+    device: Device | None = None,
+    clock: Clock | None = None,
+    tops: Ceilings | None = None,
+    **sizes: Any,
+) -> tuple[tuple[Timed, ...], Ceilings]:
+    """Time `experiment` over its sweep on the GPU that is here: the points, and the ceilings.
+
+    One of `sizes` may be a list. Raises Unsupported, with a sentence, where there is no GPU.
+    """
+    device = device or gpu_here()
+    if device is None:
+        raise Unsupported(
+            "No GPU here: nothing can be timed; run this on a machine with one, or use cpu_roofline()."
+        )
+    clock = clock or EventClock(device.torch_device, device.l2_bytes)
+    dtype = dtype or default_dtype(experiment, device)
+    tops = tops or ceilings(device, dtype, clock)
+    rows = sweep(experiment, "timed", **sizes)
+    return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops

@@ -1,0 +1,66 @@
+"""A kernel that does nothing, and steps of n launches. Confirms chapter 09: what a launch costs.
+
+Python decides and queues each launch (eager), or the whole queue was recorded once and is started
+as one (a CUDA graph). `kernels.evidence.timed.launch_overhead` times both for this kernel and for
+`kernels.linear`, and fits a line: its slope is what one more launch adds.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from kernels.contract import checks, devices
+from kernels.contract.devices import triton
+from kernels.contract.errors import Unsupported
+from kernels.contract.experiment import Launch
+
+Step = Callable[[], Any]
+
+
+@triton.jit
+def noop_kernel(x_ptr):
+    pass
+
+
+def noop(x: torch.Tensor) -> None:
+    """Start one program that does nothing on the device of x, which it gets and leaves alone."""
+    checks.tensors("noop", x=x)
+    devices.launch(launches(x), x.device)
+
+
+def launches(x: torch.Tensor) -> list[Launch]:
+    """The one launch of `noop`, as the compiler sees it."""
+    return [Launch(noop_kernel, (1,), (x,), {"num_warps": 1, "num_stages": 1}, "noop")]
+
+
+def repeated(works: Iterable[Step], n: int) -> Step:
+    """A step that starts n of `works`, in order and over again; the next step goes on from there."""
+    checks.sizes(n=n)
+    endless = itertools.cycle(works)
+
+    def step() -> None:
+        for _ in range(n):
+            next(endless)()
+
+    return step
+
+
+def captured(step: Step) -> Step:
+    """The launches of `step`, recorded once in a CUDA graph, as a step that starts them all at once.
+
+    The graph holds the tensors that this one recording used. Raises Unsupported with no GPU.
+    """
+    if devices.device() != "cuda":
+        raise Unsupported("CUDA graphs need a GPU, and there is none here; run the step eagerly.")
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):  # compiled and warm before it is recorded, as torch asks for
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay

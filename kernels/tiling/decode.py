@@ -1,0 +1,211 @@
+"""How decode attention is cut up: which query heads share a tile, how many programs share a context.
+
+One program for each sequence and KV head reads the cache once, which is all that the formula asks
+for; but one sequence with one KV head would then keep one multiprocessor busy. So the context is
+split until there are about two programs a multiprocessor, as far as the traffic of the partial
+results allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from book import catalog, cost
+from kernels.contract import checks, devices
+from kernels.contract.targets import Target
+
+ROWS = 16  # the matrix units' smallest tile: fewer query heads are padded up to it
+MOST_ROWS = 64  # more query heads than this on one KV head take several tiles
+PROGRAMS_PER_SM = 1.9  # just below two: a batch that already gives two is not split
+MAX_SPLITS = 256
+WORKSPACE_SHARE = 0.25  # partial results may add at most this share of the cache's bytes
+FP8_SINCE = 89  # the first NVIDIA architecture with e4m3
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The constants that the kernels are compiled for.
+
+    packed: query heads of one KV head that share a tile, and so one read of its K and V.
+    block_heads: the tile's rows, `packed` padded up. block_dim: head_dim, padded to a power of two.
+    block_context: tokens loaded at once. splits: programs that share one context.
+    split_context: tokens for each of them, a multiple of block_context.
+    """
+
+    packed: int
+    block_heads: int
+    block_dim: int
+    block_context: int
+    splits: int
+    split_context: int
+    num_warps: int
+    num_stages: int
+
+    def head_tiles(self, heads: int, kv_heads: int) -> int:
+        """Tiles that the query heads of one KV head take; each reads that head's cache."""
+        return _ceil_div(heads // kv_heads, self.packed)
+
+    def programs(self, batch: int, heads: int, kv_heads: int) -> int:
+        """Programs of the main kernel."""
+        return batch * kv_heads * self.head_tiles(heads, kv_heads) * self.splits
+
+    def options(self) -> dict[str, int]:
+        """The main kernel's compile-time arguments."""
+        return {
+            "PACKED": self.packed,
+            "SPLITS": self.splits,
+            "SPLIT_CONTEXT": self.split_context,
+            "BLOCK_HEADS": self.block_heads,
+            "BLOCK_CONTEXT": self.block_context,
+            "BLOCK_DIM": self.block_dim,
+            "num_warps": self.num_warps,
+            "num_stages": self.num_stages,
+        }
+
+    def merge_options(self) -> dict[str, int]:
+        """The merge kernel's: a [BLOCK_SPLITS, BLOCK_DIM] tile of at most 8,192 elements."""
+        splits = _power_of_two(self.splits)
+        return {
+            "SPLITS": self.splits,
+            "SPLIT_CONTEXT": self.split_context,
+            "BLOCK_SPLITS": splits,
+            "BLOCK_DIM": min(self.block_dim, max(8192 // splits, 16)),
+            "num_warps": 4,
+            "num_stages": 1,
+        }
+
+
+def plan(
+    batch: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    context: int,
+    dtype: str | None = None,
+    target: Target | str | None = None,
+    *,
+    packed: bool = True,
+) -> Plan:
+    """The tile and the splits of decode attention over caches of up to `context` tokens on `target`.
+
+    dtype: of the cache, by default what matrix kernels use on the device at hand. target: a
+    `Target`, its name, or None for the device at hand. packed=False gives every query head a tile,
+    and so a read of the cache, of its own. Raises ValueError for sizes that do not fit together and
+    for a dtype or target that is not known.
+    """
+    checks.sizes(batch=batch, heads=heads, kv_heads=kv_heads, head_dim=head_dim, context=context)
+    if heads % kv_heads:
+        raise ValueError(
+            f"heads = {heads}: must be a multiple of kv_heads = {kv_heads}: every KV head serves the same "
+            "number of query heads; pad or repeat one of them."
+        )
+    if head_dim > 256:
+        raise ValueError(
+            f"head_dim = {head_dim}: at most 256 fits in one tile; cut the head, or use mla_decode."
+        )
+    dtype = devices.default_dtype() if dtype is None else dtype
+    chip, multiprocessors = devices.chip(target)
+    check_dtype(dtype, chip)
+    group = heads // kv_heads if packed else 1
+    rows = min(max(_power_of_two(group), ROWS), MOST_ROWS)
+    dim = max(_power_of_two(head_dim), 16)
+    block, warps, stages = _tile(rows, dim, chip)
+
+    tiles = batch * kv_heads * _ceil_div(heads // kv_heads, min(group, rows))
+    blocks = _ceil_div(context, block)
+    wanted = PROGRAMS_PER_SM * multiprocessors / tiles
+    # A split of so many tokens writes and reads partials and lse worth WORKSPACE_SHARE of its K and V.
+    partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
+    shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
+    parts = _ceil_div(blocks, max(round(blocks / wanted), 1))
+    parts = max(1, min(parts, int(context / shortest), MAX_SPLITS))
+    each = _ceil_div(blocks, parts)  # blocks, shared out evenly
+    parts = _ceil_div(blocks, each)
+    return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
+
+
+def check_dtype(dtype: str, target: Target) -> None:
+    """Refuse a cache of `dtype` on `target`: 16 bits everywhere, e4m3 where the chip converts it."""
+    if dtype == "fp8":
+        if target.backend == "cuda" and target.arch < FP8_SINCE:
+            raise ValueError(
+                f"dtype = 'fp8': {target.name} has none; use a 16-bit cache, or sm_89 and later."
+            )
+        return
+    if dtype not in ("fp16", "bf16"):
+        raise ValueError(f"dtype = {dtype!r}: decode attention takes a cache of fp16, bf16 or fp8.")
+    checks.dtype(dtype, target)
+
+
+def issued(
+    plan: Plan,
+    *,
+    batch: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    context: int | Sequence[int],
+    itemsize: float = 2,
+    lengths_itemsize: int = 0,
+) -> cost.Cost:
+    """What `plan` issues, the softmax's own arithmetic included (as `workspace_flops`).
+
+    context: one length, or each sequence's. itemsize: bytes of a number in the cache; q and o have
+    at least two.
+    """
+    return cost.decode_attention_tiles(
+        batch,
+        heads,
+        kv_heads,
+        head_dim,
+        context,
+        block_context=plan.block_context,
+        block_heads=plan.block_heads,
+        packed=plan.packed,
+        split_context=plan.split_context if plan.splits > 1 else None,
+        block_dim=plan.block_dim,
+        itemsize=max(itemsize, 2),
+        kv_itemsize=itemsize,
+        lengths_itemsize=lengths_itemsize,
+        alu_flops=_softmax_flops(plan, batch, heads, kv_heads, context),
+    )
+
+
+def _softmax_flops(plan: Plan, batch: int, heads: int, kv_heads: int, context: Any) -> int:
+    """Adds, subtracts and multiplies around the products, as the kernels do them; a sum of n is n - 1."""
+    lengths = [context] * batch if isinstance(context, int) else list(context)
+    tiles = kv_heads * plan.head_tiles(heads, kv_heads)
+    rows, block, dim = plan.block_heads, plan.block_context, plan.block_dim
+    blocks = tiles * sum(_ceil_div(s, block) for s in lengths)
+    # A row of a block: scale each score and subtract the maximum, sum up; rescale the output; subtract
+    # from the old maximum, rescale the old sum and add the new.
+    flops = blocks * rows * (2 * block + (block - 1) + dim + 3)
+    if plan.splits > 1:
+        flops += rows * tiles * sum(_ceil_div(s, plan.split_context) for s in lengths)  # lse
+        merge = plan.merge_options()
+        parts, columns = merge["BLOCK_SPLITS"], merge["BLOCK_DIM"]
+        # A program: a part's weight (subtract, sum up), and its share of each column (multiply, sum up).
+        each = (2 * parts - 1) * (1 + columns)
+        flops += batch * heads * (dim // columns) * each
+    return flops
+
+
+def _tile(rows: int, dim: int, target: Target) -> tuple[int, int, int]:
+    """(block_context, warps, stages): what keeps most bytes in flight without spilling a register."""
+    small_shared = target.max_shared_per_block < 100 * 1024
+    block = 32 if dim > 128 or (small_shared and dim > 64) else 64
+    if target.backend == "hip" or not target.has_tensor_cores:  # no copies into shared memory meanwhile
+        return block, 4, 2
+    stages = 4 if target.max_shared_per_block > 200 * 1024 else 3  # two programs fit side by side
+    return block, 4 if rows * dim <= 4096 else 8, stages
+
+
+def _ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _power_of_two(x: int) -> int:
+    """The least power of two that is at least x."""
+    return 1 << max(x - 1, 0).bit_length()
