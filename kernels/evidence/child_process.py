@@ -119,8 +119,9 @@ def source_hash() -> str:
 
     digest = hashlib.sha256()
     kernels, book = ROOT / "kernels", ROOT / "book"
-    files = [*kernels.glob("*.py"), kernels / "evidence" / "readout.py"]
-    files += [*book.glob("cost/*.py"), *book.glob("cost.py"), *book.glob("catalog/*.*")]
+    files = [*kernels.glob("*.py"), *kernels.glob("contract/*.py"), *kernels.glob("tiling/*.py")]
+    files += kernels.glob("evidence/compiled/*.py")
+    files += [*book.glob("cost/*.py"), *book.glob("catalog/*.*")]
     for path in sorted(files):
         digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
     for package in ("triton", "torch"):

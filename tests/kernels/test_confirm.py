@@ -73,7 +73,7 @@ def test_the_figure_carries_the_counted_points(evidence):
 
 def test_where_kernels_are_compiled_a_child_counts(monkeypatch):
     here = confirm(toy, rungs=["counted"], m=1, k=128, n=128).rows
-    monkeypatch.setattr(rows.devices, "MODE", "compiled")
+    monkeypatch.setattr(counted_rows.devices, "MODE", "compiled")
     assert counted_rows.rows(toy, [{"m": 1, "k": 128, "n": 128}]) == here
 
 
@@ -118,7 +118,7 @@ def test_bad_arguments_give_a_sentence(wrong, says):
 
 def test_an_interpreter_that_cannot_run_is_said_and_not_hidden(monkeypatch):
     old = {"triton": "3.6.0", "numpy": "2.5.1"}
-    monkeypatch.setattr(rows, "version", old.__getitem__)
+    monkeypatch.setattr(counted_rows, "version", old.__getitem__)
     made = confirm(toy, rungs=["counted"], m=1, k=128, n=128)
     assert made.rows == () and made.points() == []
     assert "not run: numpy 2.5.1 is too new for the interpreter of Triton 3.6.0" in repr(made)
