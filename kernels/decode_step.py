@@ -236,7 +236,7 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
         _linear(plan.qkv, batch, d_model, columns, itemsize).renamed(
             w="w_qkv", y="qkv", partials="qkv_partials"
         ),
-        cost.kv_append_tiles(batch, kv_heads, head_dim, itemsize, positions_itemsize=4),
+        cost.kv_append_issued(batch, kv_heads, head_dim, itemsize, positions_itemsize=4),
         decode.issued(plan.attention, batch=batch, **attention, itemsize=itemsize).renamed(
             q="qkv", k="k_cache", v="v_cache"
         ),

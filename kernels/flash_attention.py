@@ -220,7 +220,7 @@ def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
 def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     """What `plan` issues: the tiles of the lower triangle, and beside them the softmax."""
     blocks = {"block_m": plan.block_m, "block_n": plan.block_n, "block_dim": plan.block_dim}
-    products = cost.flash_attention_tiles(**sizes, **blocks, itemsize=itemsize)
+    products = cost.flash_attention_issued(**sizes, **blocks, itemsize=itemsize)
     visits = products.flops // (4 * plan.block_m * plan.block_n * plan.block_dim)
     # For a query, a visit scales its scores, subtracts the peak and adds them up (3 block_n - 1), scales
     # the peak and subtracts it from the last, rescales the total and adds to it (4), rescales o.

@@ -143,7 +143,7 @@ def inputs(*, m: int, k: int, n: int, dtype: str = "fp16", device: str = "cpu", 
 
 def issued(plan: Plan, *, m: int, k: int, n: int, itemsize: float = 2) -> cost.Cost:
     """What `plan` issues for this problem."""
-    return cost.gemv_tiles(
+    return cost.gemv_issued(
         m,
         k,
         n,

@@ -194,7 +194,7 @@ experiment = Experiment(
     reference=reference,
     cost=formula,
     plan=plan,
-    tiles=lambda plan, *, batch, kv_heads, head_dim, context, itemsize=2: cost.kv_append_tiles(
+    tiles=lambda plan, *, batch, kv_heads, head_dim, context, itemsize=2: cost.kv_append_issued(
         batch, kv_heads, head_dim, itemsize, positions_itemsize=4
     ),
     launches=_meta_launches,

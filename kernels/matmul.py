@@ -152,7 +152,7 @@ def _meta_launches(plan: Plan, *, m: int, k: int, n: int, dtype: str) -> list[La
 
 def issued(plan: Plan, *, m: int, k: int, n: int, itemsize: float = 2) -> cost.Cost:
     """What `plan` issues for this problem."""
-    return cost.linear_tiles(
+    return cost.linear_issued(
         m,
         k,
         n,

@@ -185,7 +185,7 @@ def issued(plan: Plan, *, m: int, d_model: int, d_ff: int, itemsize: float = 2) 
 
     gate_up = plan.gate_up
     activated = gate_up.tiles(m, d_ff) * gate_up.block_m * gate_up.block_n
-    return cost.mlp_tiles(
+    return cost.mlp_issued(
         m,
         d_model,
         d_ff,

@@ -189,7 +189,7 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     scaled = planes * plan.scores.tiles(length, length) * plan.scores.block_m * plan.scores.block_n
     # the softmax subtracts the peak from every score of a row and adds them up
     summed = plan.softmax_programs(planes, length) * plan.rows * (2 * plan.block - 1)
-    return cost.unfused_attention_tiles(
+    return cost.unfused_attention_issued(
         **sizes, scores=blocks[0], weighted_sum=blocks[1], itemsize=itemsize, alu_flops=scaled + summed
     )
 

@@ -99,7 +99,7 @@ def rows_to_ridge(accelerator: str, dtype: str, k: int) -> float:
 def tile_padding(m: int, block_m: int) -> float:
     """FLOPs of whole tiles over useful ones: `m` rows, tiles of `block_m` that divide K and N evenly."""
     side = 1024
-    tiles = cost.linear_tiles(m, side, side, block_m=block_m, block_n=64, block_k=64)
+    tiles = cost.linear_issued(m, side, side, block_m=block_m, block_n=64, block_k=64)
     return tiles.flops / cost.linear(m, side, side).flops
 
 

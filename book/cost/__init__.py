@@ -5,7 +5,7 @@ Every function here takes ints (a number comes back), NumPy arrays (a curve) or 
 why there is no second place in this book where a cost is written.
 
 Bytes are *compulsory* traffic: every input read once, every output written once. That is the
-least any implementation can move, and what an infinitely large cache would leave. The `_tiles`
+least any implementation can move, and what an infinitely large cache would leave. The `_issued`
 variants say what a tiled kernel issues for the same problem, in ints only.
 """
 
@@ -17,16 +17,16 @@ from book.cost.attention import (
     mla_decode,
     unfused_attention,
 )
-from book.cost.attention_tiles import (
-    decode_attention_tiles,
-    flash_attention_tiles,
-    kv_append_tiles,
-    unfused_attention_tiles,
+from book.cost.attention_issued import (
+    decode_attention_issued,
+    flash_attention_issued,
+    kv_append_issued,
+    unfused_attention_issued,
 )
 from book.cost.base import FP32_BYTES, Cost, Number
 from book.cost.layer import decode_layer
-from book.cost.matrix import gemv_tiles, linear, linear_tiles, weight_intensity
-from book.cost.mlp import mlp, mlp_tiles
+from book.cost.matrix import gemv_issued, linear, linear_issued, weight_intensity
+from book.cost.mlp import mlp, mlp_issued
 from book.cost.streams import copy, fma_chain, triad
 
 __all__ = [
@@ -35,22 +35,22 @@ __all__ = [
     "Number",
     "copy",
     "decode_attention",
-    "decode_attention_tiles",
+    "decode_attention_issued",
     "decode_layer",
     "flash_attention",
-    "flash_attention_tiles",
+    "flash_attention_issued",
     "fma_chain",
-    "gemv_tiles",
+    "gemv_issued",
     "kv_append",
-    "kv_append_tiles",
+    "kv_append_issued",
     "kv_intensity",
     "linear",
-    "linear_tiles",
+    "linear_issued",
     "mla_decode",
     "mlp",
-    "mlp_tiles",
+    "mlp_issued",
     "triad",
     "unfused_attention",
-    "unfused_attention_tiles",
+    "unfused_attention_issued",
     "weight_intensity",
 ]

@@ -26,7 +26,7 @@ def weight_intensity(m: Number, itemsize: Number = 2) -> Number:
     return 2 * m / itemsize
 
 
-def linear_tiles(
+def linear_issued(
     m: int,
     k: int,
     n: int,
@@ -60,7 +60,7 @@ def linear_tiles(
     )
 
 
-def gemv_tiles(
+def gemv_issued(
     m: int,
     k: int,
     n: int,
@@ -74,11 +74,11 @@ def gemv_tiles(
 ) -> Cost:
     """What a weight-streaming kernel on the ordinary units issues for `linear(m, k, n)`.
 
-    As `linear_tiles`, but each program keeps a sum for every position of its tile and adds the
+    As `linear_issued`, but each program keeps a sum for every position of its tile and adds the
     `block_k` of an output up at the end: block_k - 1 more adds, reported in `workspace_flops`.
     """
     blocks = {"block_m": block_m, "block_n": block_n, "block_k": block_k}
-    tiles = linear_tiles(m, k, n, **blocks, splits=splits, reduce_block=reduce_block, itemsize=itemsize)
+    tiles = linear_issued(m, k, n, **blocks, splits=splits, reduce_block=reduce_block, itemsize=itemsize)
     outputs = ceil_div(m, block_m) * block_m * ceil_div(n, block_n) * block_n
     sums = splits * outputs * (block_k - 1)
     return replace(tiles, workspace_flops=tiles.workspace_flops + sums)

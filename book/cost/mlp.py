@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from book.cost.base import Cost, Number, positive
-from book.cost.matrix import linear, linear_tiles
+from book.cost.matrix import linear, linear_issued
 
 Fused = Literal["all", "gate_up", "none"]
 
@@ -43,7 +43,7 @@ def mlp(m: Number, d_model: Number, d_ff: Number, itemsize: Number = 2, *, fused
     )
 
 
-def mlp_tiles(
+def mlp_issued(
     m: int,
     d_model: int,
     d_ff: int,
@@ -55,14 +55,14 @@ def mlp_tiles(
 ) -> Cost:
     """What two tiled kernels issue for `mlp(..., fused="gate_up")`.
 
-    gate_up, down: the tiles of either kernel, as `linear_tiles` takes them (block_m, block_n,
+    gate_up, down: the tiles of either kernel, as `linear_issued` takes them (block_m, block_n,
     block_k, splits, reduce_block). Partial sums are named "gate_partials", "up_partials" and
     "down_partials". alu_flops: what the kernels spend element by element on the activation; it is
     reported in `workspace_flops`, beside the products.
     """
     useful = mlp(m, d_model, d_ff, itemsize, fused="gate_up")
-    up = linear_tiles(m, d_model, d_ff, itemsize=itemsize, **gate_up)
-    out = linear_tiles(m, d_ff, d_model, itemsize=itemsize, **down)
+    up = linear_issued(m, d_model, d_ff, itemsize=itemsize, **gate_up)
+    out = linear_issued(m, d_ff, d_model, itemsize=itemsize, **down)
     parts = {"gate_partials": up, "up_partials": up, "down_partials": out}
     partials: dict[str, Any] = {
         name: tiles.reads["partials"] for name, tiles in parts.items() if "partials" in tiles.workspace

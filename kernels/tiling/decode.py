@@ -155,7 +155,7 @@ def issued(
     context: one length, or each sequence's. itemsize: bytes of a number in the cache; q and o have
     at least two.
     """
-    return cost.decode_attention_tiles(
+    return cost.decode_attention_issued(
         batch,
         heads,
         kv_heads,

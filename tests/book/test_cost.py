@@ -64,14 +64,14 @@ def test_stream_and_the_dial():
 
 def test_tiles_pad_the_flops_and_leave_the_bytes():
     useful = cost.linear(1, 4096, 4096)
-    tiles = cost.linear_tiles(1, 4096, 4096, block_m=16, block_n=64, block_k=128)
+    tiles = cost.linear_issued(1, 4096, 4096, block_m=16, block_n=64, block_k=128)
     assert tiles.flops == 16 * useful.flops
     assert tiles.bytes == useful.bytes
     assert tiles.workspace_bytes == 0
 
 
 def test_split_k_names_its_price():
-    tiles = cost.linear_tiles(3, 1000, 100, block_m=16, block_n=64, block_k=128, splits=4)
+    tiles = cost.linear_issued(3, 1000, 100, block_m=16, block_n=64, block_k=128, splits=4)
     useful = cost.linear(3, 1000, 100)
     partials = 4 * 3 * 100 * 4  # four fp32 copies of the output
     assert tiles.workspace == {"partials"}

@@ -42,7 +42,7 @@ def test_the_mlp_of_llama_3_8b_is_ruled_by_its_rows():
 
 def test_mlp_tiles_pad_and_name_partial_sums():
     gate_up = {"block_m": 16, "block_n": 64, "block_k": 32, "splits": 2, "reduce_block": 256}
-    tiles = cost.mlp_tiles(
+    tiles = cost.mlp_issued(
         3, 64, 128, gate_up=gate_up, down={"block_m": 16, "block_n": 64, "block_k": 64}, alu_flops=5
     )
     assert tiles.flops == 6 * 16 * 64 * 128
@@ -128,7 +128,7 @@ def test_decode_attention_takes_arrays():
 
 def test_tiles_pad_heads_dimensions_and_context():
     # Groups of 4 heads on 16-row tiles; 100 tokens in blocks of 64 are 128; 96 dimensions as 128.
-    tiles = cost.decode_attention_tiles(
+    tiles = cost.decode_attention_issued(
         2, 8, 2, 96, 100, block_context=64, block_heads=16, block_dim=128, split_context=None
     )
     assert tiles.flops == 2 * 2 * 16 * 128 * 4 * 128
@@ -138,7 +138,7 @@ def test_tiles_pad_heads_dimensions_and_context():
 
 def test_split_kv_names_its_price_and_skips_programs_past_the_end():
     lengths = [1, 128, 129, 500]
-    tiles = cost.decode_attention_tiles(
+    tiles = cost.decode_attention_issued(
         4, 8, 2, 64, lengths, block_context=64, block_heads=16, split_context=128, lengths_itemsize=4
     )
     programs = 1 + 1 + 2 + 4
@@ -153,23 +153,23 @@ def test_split_kv_names_its_price_and_skips_programs_past_the_end():
 
 def test_only_a_context_that_is_not_split_needs_no_second_kernel():
     shape = {"block_context": 64, "block_heads": 16}
-    tiles = cost.decode_attention_tiles(1, 8, 2, 64, 100, **shape, split_context=64)
+    tiles = cost.decode_attention_issued(1, 8, 2, 64, 100, **shape, split_context=64)
     assert tiles.writes["lse"] == 2 * 8 * 4
     # Lengths are known on the card alone: a kernel that may split writes its parts for short ones too.
-    assert cost.decode_attention_tiles(1, 8, 2, 64, 64, **shape, split_context=64).writes["lse"] == 8 * 4
-    assert not cost.decode_attention_tiles(1, 8, 2, 64, 64, **shape).workspace
+    assert cost.decode_attention_issued(1, 8, 2, 64, 64, **shape, split_context=64).writes["lse"] == 8 * 4
+    assert not cost.decode_attention_issued(1, 8, 2, 64, 64, **shape).workspace
 
 
 def test_heads_that_are_not_packed_pad_a_tile_each():
     shape = {"block_context": 64, "block_heads": 16}
-    together, apart = (cost.decode_attention_tiles(2, 12, 2, 64, 64, **shape, packed=n) for n in (None, 1))
+    together, apart = (cost.decode_attention_issued(2, 12, 2, 64, 64, **shape, packed=n) for n in (None, 1))
     assert apart.flops == 6 * together.flops
-    assert cost.decode_attention_tiles(2, 12, 2, 64, 64, **shape, packed=4).flops == 2 * together.flops
+    assert cost.decode_attention_issued(2, 12, 2, 64, 64, **shape, packed=4).flops == 2 * together.flops
     assert apart.bytes == together.bytes
 
 
 def test_appending_reads_a_table_that_is_named():
-    tiles = cost.kv_append_tiles(5, 8, 64, positions_itemsize=8)
+    tiles = cost.kv_append_issued(5, 8, 64, positions_itemsize=8)
     assert tiles.workspace == {"positions"} and tiles.workspace_bytes == 5 * 8
     assert tiles.bytes - tiles.workspace_bytes == cost.kv_append(5, 8, 64).bytes
     assert tiles.flops == tiles.workspace_flops == 0
@@ -178,9 +178,9 @@ def test_appending_reads_a_table_that_is_named():
 def test_tiles_refuse_lengths_and_splits_that_do_not_fit():
     blocks = {"block_context": 64, "block_heads": 16}
     with pytest.raises(ValueError, match="2 lengths for batch = 3"):
-        cost.decode_attention_tiles(3, 8, 2, 64, [5, 6], **blocks)
+        cost.decode_attention_issued(3, 8, 2, 64, [5, 6], **blocks)
     with pytest.raises(ValueError, match="split_context = 100: must be a multiple"):
-        cost.decode_attention_tiles(1, 8, 2, 64, 300, split_context=100, **blocks)
+        cost.decode_attention_issued(1, 8, 2, 64, 300, split_context=100, **blocks)
 
 
 def test_mla_decode_stands_next_to_the_ridge():
@@ -224,7 +224,7 @@ def test_causal_tiles_are_the_blocks_that_hold_a_visible_key(length, block_m, bl
         for j in range(0, up(length, block_n), block_n):
             visible = any(k <= q for q in range(i, min(i + block_m, length)) for k in range(j, j + block_n))
             pairs += block_m * block_n if visible else 0
-    tiles = cost.flash_attention_tiles(2, length, 6, 3, 8, block_m=block_m, block_n=block_n, block_dim=16)
+    tiles = cost.flash_attention_issued(2, length, 6, 3, 8, block_m=block_m, block_n=block_n, block_dim=16)
     assert tiles.flops == 2 * 6 * pairs * 4 * 16
     assert tiles.bytes == cost.flash_attention(2, length, 6, 3, 8).bytes
 
@@ -232,14 +232,14 @@ def test_causal_tiles_are_the_blocks_that_hold_a_visible_key(length, block_m, bl
 def test_unfused_tiles_issue_the_whole_square():
     useful = cost.unfused_attention(1, 128, 4, 2, 64)
     blocks = {"block_m": 64, "block_n": 64, "block_k": 32}
-    tiles = cost.unfused_attention_tiles(1, 128, 4, 2, 64, scores=blocks, weighted_sum=blocks, alu_flops=9)
+    tiles = cost.unfused_attention_issued(1, 128, 4, 2, 64, scores=blocks, weighted_sum=blocks, alu_flops=9)
     assert tiles.flops == 2 * useful.flops
     assert tiles.bytes == useful.bytes and tiles.workspace == useful.workspace
     assert tiles.workspace_flops == 9
 
 
 def test_each_product_of_unfused_attention_pads_to_its_own_tiles():
-    tiles = cost.unfused_attention_tiles(
+    tiles = cost.unfused_attention_issued(
         2,
         100,
         3,

@@ -61,7 +61,7 @@ experiment = Experiment(
     reference=lambda x, w: x.double() @ w.double(),
     cost=cost.linear,
     plan=_plan,
-    tiles=lambda plan, *, m, k, n, itemsize=2: cost.linear_tiles(
+    tiles=lambda plan, *, m, k, n, itemsize=2: cost.linear_issued(
         m, k, n, block_m=plan["BM"], block_n=plan["BN"], block_k=plan["BK"], itemsize=itemsize
     ),
     launches=_launches,

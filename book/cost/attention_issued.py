@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from book.cost.attention import decode_attention, flash_attention, kv_append, unfused_attention
 from book.cost.base import FP32_BYTES, Cost, ceil_div
-from book.cost.matrix import linear_tiles
+from book.cost.matrix import linear_issued
 
 
-def decode_attention_tiles(
+def decode_attention_issued(
     batch: int,
     heads: int,
     kv_heads: int,
@@ -74,7 +74,7 @@ def decode_attention_tiles(
     )
 
 
-def kv_append_tiles(
+def kv_append_issued(
     tokens: int,
     kv_heads: int,
     head_dim: int,
@@ -93,7 +93,7 @@ def kv_append_tiles(
     return replace(useful, reads={**useful.reads, **table}, workspace=frozenset(table))
 
 
-def flash_attention_tiles(
+def flash_attention_issued(
     batch: int,
     length: int,
     heads: int,
@@ -120,7 +120,7 @@ def flash_attention_tiles(
     return replace(useful, flops=flops, workspace_flops=alu_flops)
 
 
-def unfused_attention_tiles(
+def unfused_attention_issued(
     batch: int,
     length: int,
     heads: int,
@@ -136,13 +136,13 @@ def unfused_attention_tiles(
 ) -> Cost:
     """What two tiled products and a softmax issue for `unfused_attention`: the whole square.
 
-    scores, weighted_sum: the tiles of q k^T and of p v, as `linear_tiles` takes them (block_m,
+    scores, weighted_sum: the tiles of q k^T and of p v, as `linear_issued` takes them (block_m,
     block_n, block_k). A causal mask shortens neither product, so at least twice the useful FLOPs are
     issued. alu_flops: those of scaling and softmax, reported in `workspace_flops`.
     """
     useful = unfused_attention(
         batch, length, heads, kv_heads, head_dim, itemsize, causal, score_itemsize=score_itemsize
     )
-    first = linear_tiles(length, head_dim, length, **scores)
-    second = linear_tiles(length, length, head_dim, **weighted_sum)
+    first = linear_issued(length, head_dim, length, **scores)
+    second = linear_issued(length, length, head_dim, **weighted_sum)
     return replace(useful, flops=batch * heads * (first.flops + second.flops), workspace_flops=alu_flops)
