@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from book.catalog.architecture import Attention, Experts, Model, load_models
-from book.catalog.dtypes import itemsize
-from book.catalog.hardware import Accelerator, UnsupportedDtype, load_accelerators
+from book.catalog.dtypes import RATES, Dtype, dtype, effective_bits, effective_itemsize, itemsize
+from book.catalog.hardware import Accelerator, Unit, UnsupportedDtype, load_accelerators
 from book.catalog.measurements import Series, load_published
 from book.catalog.names import UnknownName, look_up
 from book.catalog.rows import CatalogError, Source
@@ -27,20 +27,27 @@ __all__ = [
     "Accelerator",
     "Attention",
     "CatalogError",
+    "Dtype",
     "Experts",
     "Model",
+    "RATES",
     "Series",
     "Source",
+    "Unit",
     "UnknownName",
     "UnsupportedDtype",
     "accelerator",
     "accelerators",
+    "dtype",
+    "effective_bits",
+    "effective_itemsize",
     "itemsize",
     "linear_layers",
     "model",
     "models",
     "published",
     "published_kinds",
+    "roof_peak",
     "series",
 ]
 
@@ -67,8 +74,29 @@ def accelerators() -> tuple[Accelerator, ...]:
 
 def accelerator(id: str) -> Accelerator:
     """The accelerator with this id or short name ("h100_sxm", "H100 SXM"). Raises UnknownName."""
+    return _card(id)
+
+
+def _card(id: str) -> Accelerator:  # `accelerator` is the name of an argument below
     rows = _accelerators()
     return look_up("accelerator", id, rows, {a.short_name: a.id for a in rows.values()})
+
+
+def roof_peak(accelerator: str | Accelerator, arithmetic: str, unit: Unit = "matrix") -> float:
+    """The height of a kernel's roof, dense FLOP/s, by what it computes in and on which units.
+
+    accelerator: a row, its id or its short name. arithmetic: the dtype that is multiplied, which
+    need not be one that a tensor is stored in. unit: "matrix" or "vector"; what computes on the
+    vector units has the fp32 vector rate, in whatever format its tensors are stored
+    (`Accelerator.peak` says why).
+
+        roof_peak("a100_80gb_sxm", "fp16")              # int4 weights multiplied as fp16: 312e12
+        roof_peak("a100_80gb_sxm", "fp16", "vector")    # a GEMV that streams fp16 weights: 19.5e12
+
+    Raises UnsupportedDtype naming the dtypes that the card has; UnknownName; ValueError for a unit.
+    """
+    card = accelerator if isinstance(accelerator, Accelerator) else _card(accelerator)
+    return card.peak(arithmetic, unit)
 
 
 def models() -> tuple[Model, ...]:

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
-from book.catalog.dtypes import itemsize
+from book.catalog.dtypes import dtype as format_of
 from book.catalog.rows import Row, Source, read, rows, scaled
 
 PATH = Path(__file__).with_name("accelerators.yaml")
 CONFIDENCES = ("high", "medium", "low")
+
+Unit = Literal["matrix", "vector"]
+UNITS: tuple[Unit, ...] = ("matrix", "vector")
 
 
 class UnsupportedDtype(ValueError):
@@ -62,14 +66,32 @@ class Accelerator:
         """All sources as one line."""
         return "; ".join(s.text for s in self.sources)
 
-    def peak(self, dtype: str) -> float:
-        """Dense peak, FLOP/s. Raises UnsupportedDtype naming the dtypes this card has."""
-        itemsize(dtype)  # a misspelt dtype is not an unsupported one
-        if dtype not in self.peaks:
+    def peak(self, dtype: str, unit: Unit = "matrix") -> float:
+        """Dense peak of arithmetic in `dtype`, FLOP/s; of the matrix units, or of the vector units.
+
+        unit="matrix": the rate in `peaks`. mxfp4 and nvfp4 have the fp4 rate. fp32 has one rate
+        only, the vector one: what multiplies matrices in full fp32 runs there (with tf32 it doesn't).
+        unit="vector": the fp32 rate, whatever the dtype. Kernels here turn what they load into fp32
+        and multiply and add in that. Where vendors print rates of packed 16-bit vector arithmetic
+        (NVIDIA's A100 whitepaper: four times fp32 in fp16, twice in bf16), no kernel here uses it.
+
+        Raises UnsupportedDtype naming the dtypes this card has; ValueError for another unit.
+        """
+        wanted = format_of(dtype)  # a misspelt dtype is not an unsupported one
+        if unit not in UNITS:
+            raise ValueError(f"unit = {unit!r}: not known; use 'matrix' or 'vector'.")
+        rate = "fp32" if unit == "vector" else wanted.rate
+        there = f"Choose one that it has: {', '.join(self.peaks)}."
+        if unit == "vector" and rate not in self.peaks:
+            raise UnsupportedDtype(f"{self.name} has no rate of its vector units, which is fp32's. {there}")
+        if not rate:
             raise UnsupportedDtype(
-                f"{self.name} has no {dtype} rate. Choose one that it has: {', '.join(self.peaks)}."
+                f"{dtype} is a way to store numbers, which no unit multiplies: {self.name} has no rate "
+                f"for it. Say what it is multiplied in. {there}"
             )
-        return self.peaks[dtype]
+        if rate not in self.peaks or wanted.vendor not in ("", self.vendor):
+            raise UnsupportedDtype(f"{self.name} has no {dtype} rate. {there}")
+        return self.peaks[rate]
 
     def ridge(self, dtype: str) -> float:
         """Peak over bandwidth, FLOP/byte: the intensity at which arithmetic becomes the limit."""

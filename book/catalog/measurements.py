@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from book.catalog.dtypes import ITEMSIZES
+from book.catalog.dtypes import DTYPES
 from book.catalog.names import nearest
 from book.catalog.rows import CatalogError, Row, Source, read, scaled
 
@@ -93,7 +93,7 @@ def _series(row: Row, kind: str, about: str, columns: tuple[str, ...], known: di
         kind=kind,
         about=about,
         **references,
-        dtype=row.choice("dtype", tuple(ITEMSIZES), optional=True),
+        dtype=row.choice("dtype", tuple(DTYPES), optional=True),
         fixed=MappingProxyType(_fixed(fixed) if fixed else {}),
         columns=tuple(name for name, _ in si),
         points=tuple(_point(row, i, point, columns, si) for i, point in enumerate(points)),

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from book.catalog.dtypes import ITEMSIZES
+from book.catalog.dtypes import RATES
 from book.catalog.names import nearest
 
 
@@ -178,8 +178,8 @@ class Row:
         if inner is None:
             return MappingProxyType({})
         for dtype in inner.data:
-            if dtype not in ITEMSIZES:
-                close = nearest(str(dtype), list(ITEMSIZES))
+            if dtype not in RATES:
+                close = nearest(str(dtype), list(RATES))
                 self.refuse(
                     f"{name}.{dtype}", inner.data[dtype], f"unknown dtype; the nearest: {', '.join(close)}."
                 )

@@ -17,7 +17,7 @@ from book import catalog
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
 from book.widgets.words import PACES
 
-DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8", "int8", "fp4", "int4")
+DTYPES = catalog.RATES  # what a card has a peak for
 RUNGS = ("counted", "compiled", "timed", "recorded", "published")
 SOURCED = {"accelerator": ("peak", "bandwidth", "capacity"), "dtype": ("itemsize",)}
 

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from book import catalog
+from book.catalog.dtypes import DTYPES
 
 # The one model whose count we can't reproduce: the listed total holds 3,416 numbers more than
 # its shapes do.
@@ -227,6 +229,96 @@ def test_itemsizes():
         1,
         0.5,
     ]
+
+
+def _block(numbers, bits, scales):
+    """Bits of a number, from a block counted out: every number and every scale of it."""
+    return Fraction(sum([bits] * numbers) + sum(scales), numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [
+        ("fp32", 32),
+        ("tf32", 32),
+        ("fp16", 1 + 5 + 10),
+        ("bf16", 1 + 8 + 7),
+        ("fp8", 1 + 4 + 3),
+        ("int8", 8),
+        ("fp4", 1 + 2 + 1),
+        ("int4", 4),
+        ("mxfp4", _block(32, 1 + 2 + 1, [8 + 0])),
+        ("nvfp4", _block(16, 1 + 2 + 1, [1 + 4 + 3])),
+        ("int4_g128", _block(128, 4, [16])),
+        ("int4_g32", _block(32, 4, [16, 16])),
+    ],
+)
+def test_effective_bits_are_those_of_a_whole_block(name, bits):
+    assert catalog.effective_bits(name) == bits
+    assert catalog.effective_itemsize(name) == bits / 8
+
+
+def test_every_format_has_its_effective_bits_tested():
+    (cases,) = (mark.args[1] for mark in test_effective_bits_are_those_of_a_whole_block.pytestmark)
+    assert [name for name, _ in cases] == list(DTYPES)
+
+
+def test_a_blocks_scales_are_not_in_the_itemsize():
+    assert {catalog.itemsize(d) for d in ("mxfp4", "nvfp4", "int4_g128", "int4")} == {0.5}
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=lambda d: d.name)
+def test_torch_holds_each_format_in_elements_of_its_own_size(dtype):
+    torch = pytest.importorskip("torch")
+    packed = 2 if dtype.bits == 4 else 1
+    assert getattr(torch, dtype.torch).itemsize * 8 == packed * dtype.bits
+
+
+def test_the_layout_of_a_float_adds_up_to_its_bits():
+    for dtype in DTYPES.values():
+        if dtype.element != "integer" and dtype.name != "tf32":
+            exponent, mantissa = dtype.element[1:].split("m")
+            assert 1 + int(exponent) + int(mantissa) == dtype.bits, dtype.name
+
+
+def test_every_rate_of_a_card_is_a_formats():
+    assert {name for card in catalog.accelerators() for name in card.peaks} <= set(catalog.RATES)
+    assert all(d.rate in ("", *catalog.RATES) for d in DTYPES.values())
+
+
+def test_the_vector_units_compute_in_fp32_whatever_is_stored():
+    for card in (c for c in catalog.accelerators() if "fp32" in c.peaks):
+        for name in DTYPES:
+            assert catalog.roof_peak(card, name, "vector") == card.peaks["fp32"]
+    assert catalog.roof_peak("t4", "bf16", "vector") == 8.1e12  # T4's matrix units have no bf16
+
+
+def test_the_matrix_units_have_the_rate_of_what_they_multiply():
+    for card in catalog.accelerators():
+        assert {name: catalog.roof_peak(card, name) for name in card.peaks} == dict(card.peaks)
+    assert catalog.roof_peak("B200", "nvfp4") == catalog.roof_peak("B200", "mxfp4") == 9000e12
+    assert catalog.roof_peak("mi355x", "mxfp4") == 10066.3e12
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (("a100_80gb_sxm", "fp8"), "A100.*no fp8 rate.*has: fp32, tf32, fp16, bf16, int8, int4"),
+        (("tpu_v5e", "bf16", "vector"), "TPU v5e.*no rate of its vector units.*has: bf16, int8"),
+        (("h100_sxm", "int4_g128"), "int4_g128 is a way to store.*multiplied in.*has: fp32"),
+        (("mi355x", "nvfp4"), "MI355X has no nvfp4 rate.*fp4"),
+    ],
+)
+def test_a_roof_that_is_not_there_is_refused_with_those_that_are(asked, words):
+    with pytest.raises(catalog.UnsupportedDtype, match=words):
+        catalog.roof_peak(*asked)
+
+
+def test_a_roof_of_an_unknown_unit_or_dtype_is_refused():
+    with pytest.raises(ValueError, match="unit = 'tensor'.*'matrix' or 'vector'"):
+        catalog.roof_peak("h100_sxm", "fp16", "tensor")
+    with pytest.raises(catalog.UnknownName, match="nearest.*mxfp4"):
+        catalog.roof_peak("h100_sxm", "mxfp")
 
 
 def test_importing_the_catalog_is_light_and_needs_no_working_directory(tmp_path):
