@@ -80,18 +80,21 @@ class Accelerator:
         wanted = format_of(dtype)  # a misspelt dtype is not an unsupported one
         if unit not in UNITS:
             raise ValueError(f"unit = {unit!r}: not known; use 'matrix' or 'vector'.")
-        rate = "fp32" if unit == "vector" else wanted.rate
         there = f"Choose one that it has: {', '.join(self.peaks)}."
-        if unit == "vector" and rate not in self.peaks:
-            raise UnsupportedDtype(f"{self.name} has no rate of its vector units, which is fp32's. {there}")
-        if not rate:
+        if unit == "vector":
+            if "fp32" not in self.peaks:
+                raise UnsupportedDtype(
+                    f"{self.name} has no rate of its vector units, which is fp32's. {there}"
+                )
+            return self.peaks["fp32"]
+        if not wanted.arithmetic:
             raise UnsupportedDtype(
                 f"{dtype} is a way to store numbers, which no unit multiplies: {self.name} has no rate "
                 f"for it. Say what it is multiplied in. {there}"
             )
-        if rate not in self.peaks or wanted.vendor not in ("", self.vendor):
+        if wanted.rate not in self.peaks or wanted.vendor not in ("", self.vendor):
             raise UnsupportedDtype(f"{self.name} has no {dtype} rate. {there}")
-        return self.peaks[rate]
+        return self.peaks[wanted.rate]
 
     def ridge(self, dtype: str) -> float:
         """Peak over bandwidth, FLOP/byte: the intensity at which arithmetic becomes the limit."""
