@@ -25,7 +25,7 @@ from book.cost.attention_issued import (
 )
 from book.cost.base import FP32_BYTES, Cost, Number
 from book.cost.layer import decode_layer
-from book.cost.matrix import gemv_issued, linear, linear_issued, weight_intensity
+from book.cost.matrix import gemv_issued, linear, linear_issued, weight_flops, weight_intensity, weights
 from book.cost.mlp import mlp, mlp_issued
 from book.cost.streams import copy, fma_chain, triad
 
@@ -52,5 +52,7 @@ __all__ = [
     "triad",
     "unfused_attention",
     "unfused_attention_issued",
+    "weight_flops",
     "weight_intensity",
+    "weights",
 ]

@@ -7,6 +7,21 @@ from dataclasses import replace
 from book.cost.base import FP32_BYTES, Cost, Number, ceil_div, positive
 
 
+def weight_flops(parameters: Number, tokens: Number = 1) -> Number:
+    """2 P a token: each weight is multiplied once and the product added once."""
+    return 2 * parameters * tokens
+
+
+def weights(parameters: Number, tokens: Number = 1, weight_itemsize: Number = 2) -> Cost:
+    """What `tokens` tokens do with all `parameters` weights of a model, and no activations: {"weights": P s}.
+
+    A whole step's products at once, whatever matrices they come in. What goes between the matrices
+    is left out; `linear` has it, of one.
+    """
+    positive(parameters=parameters, tokens=tokens, weight_itemsize=weight_itemsize)
+    return Cost(weight_flops(parameters, tokens), {"weights": parameters * weight_itemsize})
+
+
 def linear(m: Number, k: Number, n: Number, itemsize: Number = 2) -> Cost:
     """y[m, n] = x[m, k] @ w[k, n]: a multiply and an add for each of m * k * n pairs.
 
@@ -14,7 +29,9 @@ def linear(m: Number, k: Number, n: Number, itemsize: Number = 2) -> Cost:
     At two bytes: intensity = m / (1 + m/k + m/n).
     """
     positive(m=m, k=k, n=n, itemsize=itemsize)
-    return Cost(2 * m * k * n, {"x": m * k * itemsize, "w": k * n * itemsize}, {"y": m * n * itemsize})
+    return Cost(
+        weight_flops(k * n, m), {"x": m * k * itemsize, "w": k * n * itemsize}, {"y": m * n * itemsize}
+    )
 
 
 def weight_intensity(m: Number, itemsize: Number = 2) -> Number:

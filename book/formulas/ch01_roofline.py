@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from book import cost, roofline
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter, symbol
-from book.formulas.parameters import BANDWIDTH, ITEMSIZE, PEAK
 
 attainable = Formula(
     name="attainable",
@@ -14,8 +14,8 @@ attainable = Formula(
     value_label="attainable",
     parameters=(
         Parameter("intensity", "arithmetic intensity", 16, 0.25, 4096, "FLOP/byte", "I", integer=False),
-        PEAK,
-        BANDWIDTH,
+        p.PEAK,
+        p.BANDWIDTH,
     ),
     outputs={
         "attainable": roofline.attainable(symbol("intensity"), symbol("peak"), symbol("bandwidth")),
@@ -30,7 +30,7 @@ fma_chain = Formula.of_cost(
     (
         Parameter("k", "multiply-adds per element", 16, 1, 1024, latex="k"),
         Parameter("n", "elements", 2**24, 2**10, 2**28, latex="n"),
-        ITEMSIZE,
+        p.ITEMSIZE,
     ),
     value_label="intensity",
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from book import catalog, cost
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Limit, Parameter, symbol
-from book.formulas.parameters import ITEMSIZE
 
 linear = Formula.of_cost(
     "linear",
@@ -14,7 +14,7 @@ linear = Formula.of_cost(
         Parameter("m", "rows in the step", 32, 1, 8192, latex="M"),
         Parameter("k", "inputs", 4096, 256, 32768, latex="K"),
         Parameter("n", "outputs", 14336, 256, 131072, latex="N"),
-        ITEMSIZE,
+        p.ITEMSIZE,
     ),
     limit=Limit("m", cost.weight_intensity(symbol("m"), symbol("itemsize")), "weights only"),
     value_label="intensity",

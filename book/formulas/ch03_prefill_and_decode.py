@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from book import cost, serving
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Output, Parameter
-from book.formulas.parameters import BANDWIDTH, BETA, PEAK, F
 
 _ROWS = Parameter("m", "rows in the step", 32, 1, 131072, latex="M")
 _STORED = Parameter("itemsize", "bytes per weight", 2, latex="s", integer=False, steps=(0.5, 1, 2))
@@ -16,10 +16,10 @@ utilisation = Formula(
     unit="%",
     value_label="utilisation",
     # The dropdown decides the arithmetic, the slider how weights are stored: they need not agree.
-    parameters=(_ROWS, _STORED, PEAK, BANDWIDTH),
+    parameters=(_ROWS, _STORED, p.PEAK, p.BANDWIDTH),
     outputs={
-        "utilisation": serving.utilisation(_ROWS.sympy, F, BETA, _STORED.sympy),
-        "critical": serving.critical_rows(F, BETA, _STORED.sympy),
+        "utilisation": serving.utilisation(_ROWS.sympy, p.PEAK.sympy, p.BANDWIDTH.sympy, _STORED.sympy),
+        "critical": serving.critical_rows(p.PEAK.sympy, p.BANDWIDTH.sympy, _STORED.sympy),
         "intensity": cost.weight_intensity(_ROWS.sympy, _STORED.sympy),
     },
     described={"critical": Output("critical rows, M*", "")},

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from book.cost import Cost
 from book.formulas import models
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Output
-from book.formulas.parameters import BANDWIDTH, GPUS, PEAK, W_SIZE, WEIGHTS, B, P, W, step_time, w
 
 
 def _floor(name: str, value: str, unit: str, value_label: str) -> Formula:
-    step = Cost(WEIGHTS.flops, {"weights": w})
-    time = step_time(step, GPUS.sympy)
+    step = Cost(p.WEIGHTS.flops, {"weights": p.WEIGHT_BYTES.sympy})
+    time = p.step_time(step, p.GPUS.sympy)
     return Formula(
         name=name,
         title="The decode floor",
         value=value,
         unit=unit,
         value_label=value_label,
-        parameters=(B, W_SIZE, GPUS, P, PEAK, BANDWIDTH),
+        parameters=(p.BATCH, p.WEIGHT_ITEMSIZE, p.GPUS, p.PARAMETERS, p.PEAK, p.BANDWIDTH),
         outputs={
             "time": time,
-            "throughput": B.sympy / time,
+            "throughput": p.BATCH.sympy / time,
             "per_user": 1 / time,
-            "per_card": w / GPUS.sympy,
+            "per_card": p.WEIGHT_BYTES.sympy / p.GPUS.sympy,
             "intensity": step.intensity,
         },
-        aliases=(W,),
+        aliases=(p.WEIGHT_BYTES,),
         described={
             "time": Output("time per token", "s"),
             "throughput": Output("all users", "token/s"),

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from book import roofline
 from book.formulas import models
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Output, Parameter
-from book.formulas.parameters import (
-    BANDWIDTH,
-    BETA,
-    GPUS,
-    KAPPA,
-    KV_SIZE,
-    W_SIZE,
-    B,
-    D,
-    G,
-    N,
-    P,
-    S,
-    W,
-    kappa,
-    w,
-)
 from book.serving import short
 
 _KV_SHAPE = (
@@ -29,7 +13,7 @@ _KV_SHAPE = (
     Parameter("kv_heads", "KV heads", 8, 1, 128, latex="G"),
     Parameter("head_dim", "head dimension", 128, 32, 256, latex="d"),
 )
-_held = B.sympy * S.sympy * KAPPA.expression
+_held = p.BATCH.sympy * p.CONTEXT.sympy * p.KV_PER_TOKEN.expression
 
 kv_bytes_per_token = Formula(
     name="kv_bytes_per_token",
@@ -37,12 +21,12 @@ kv_bytes_per_token = Formula(
     value="per_token",
     unit="byte/token",
     value_label="cache per token",
-    parameters=(*_KV_SHAPE, KV_SIZE, S, B, BANDWIDTH),
+    parameters=(*_KV_SHAPE, p.KV_ITEMSIZE, p.CONTEXT, p.BATCH, p.BANDWIDTH),
     outputs={
-        "per_token": KAPPA.expression,
-        "sequence": S.sympy * KAPPA.expression,
+        "per_token": p.KV_PER_TOKEN.expression,
+        "sequence": p.CONTEXT.sympy * p.KV_PER_TOKEN.expression,
         "all": _held,
-        "time": _held / BETA,
+        "time": _held / p.BANDWIDTH.sympy,
     },
     described={
         "sequence": Output("one sequence", "byte"),
@@ -58,12 +42,12 @@ _CAPACITY = Parameter("capacity", "memory of a card", 80e9, unit="byte", latex="
 _SHARE = Parameter(
     "fraction", "share that the engine may use", 0.9, 0.5, 1, latex="u", scale="linear", integer=False
 )
-_memory = _CAPACITY.sympy * _SHARE.sympy * GPUS.sympy
+_memory = _CAPACITY.sympy * _SHARE.sympy * p.GPUS.sympy
 _fit = {
     "capacity": _memory,
-    "weight_bytes": w,
+    "weight_bytes": p.WEIGHT_BYTES.sympy,
     "reserve": 0,
-    "kv_per_token": kappa,
+    "kv_per_token": p.KV_PER_TOKEN.sympy,
 }
 
 kv_capacity = Formula(
@@ -74,24 +58,24 @@ kv_capacity = Formula(
     value_label="sequences that fit",
     parameters=(
         Parameter("context", "context of each", 5120, 128, 2**20, "tokens", "S"),
-        W_SIZE,
-        KV_SIZE,
+        p.WEIGHT_ITEMSIZE,
+        p.KV_ITEMSIZE,
         _SHARE,
-        GPUS,
-        P,
-        N,
-        G,
-        D,
+        p.GPUS,
+        p.PARAMETERS,
+        p.LAYERS,
+        p.KV_HEADS,
+        p.HEAD_DIM,
         _CAPACITY,
     ),
     outputs={
-        "sequences": roofline.most(0, short.sequences(**_fit, context=S.sympy)),
+        "sequences": roofline.most(0, short.sequences(**_fit, context=p.CONTEXT.sympy)),
         "tokens": roofline.most(0, short.sequences(**_fit, context=1)),
-        "weights": w,
-        "room": roofline.most(0, _memory - w),
+        "weights": p.WEIGHT_BYTES.sympy,
+        "room": roofline.most(0, _memory - p.WEIGHT_BYTES.sympy),
         "memory": _memory,
     },
-    aliases=(W, KAPPA),
+    aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
     described={
         "tokens": Output("tokens in all", ""),
         "weights": Output("weights", "byte"),

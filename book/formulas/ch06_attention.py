@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from book import cost
 from book.formulas import models
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Limit, Parameter, symbol
-from book.formulas.parameters import KV_SIZE, B
 
 decode_attention = Formula.of_cost(
     "decode_attention",
@@ -16,8 +16,8 @@ decode_attention = Formula.of_cost(
         Parameter("kv_heads", "KV heads", 8, 1, 128, latex="G"),
         Parameter("head_dim", "head dimension", 128, 32, 256, latex="d"),
         Parameter("context", "context of each", 4096, 16, 2**20, "tokens", "S"),
-        B,
-        KV_SIZE,
+        p.BATCH,
+        p.KV_ITEMSIZE,
         Parameter("itemsize", "bytes of query and output", 2, latex="e", unit="byte", source="dtype"),
     ),
     limit=Limit(

@@ -3,27 +3,8 @@
 from __future__ import annotations
 
 from book.formulas import models
+from book.formulas import parameters as p
 from book.formulas.formula import Balance, Formula, Output
-from book.formulas.parameters import (
-    BANDWIDTH,
-    BETA,
-    KAPPA,
-    KV_SIZE,
-    PEAK,
-    W_SIZE,
-    B,
-    D,
-    F,
-    G,
-    H,
-    N,
-    P,
-    S,
-    W,
-    kappa,
-    step_time,
-    w,
-)
 from book.formulas.steps import STEP
 from book.serving import short
 
@@ -33,20 +14,32 @@ decode_step = Formula(
     value="time",
     unit="s",
     value_label="time per step",
-    parameters=(B, S, W_SIZE, KV_SIZE, P, N, H, G, D, PEAK, BANDWIDTH),
+    parameters=(
+        p.BATCH,
+        p.CONTEXT,
+        p.WEIGHT_ITEMSIZE,
+        p.KV_ITEMSIZE,
+        p.PARAMETERS,
+        p.LAYERS,
+        p.HEADS,
+        p.KV_HEADS,
+        p.HEAD_DIM,
+        p.PEAK,
+        p.BANDWIDTH,
+    ),
     outputs={
-        "time": step_time(STEP),
-        "weight_time": STEP.reads["weights"] / BETA,
-        "kv_time": STEP.reads["kv"] / BETA,
-        "compute_time": STEP.flops / F,
-        "throughput": B.sympy / step_time(STEP),
-        "ceiling": short.throughput_ceiling(BETA, S.sympy, kappa),
-        "crossover": short.crossover_context(w, B.sympy, kappa),
+        "time": p.step_time(STEP),
+        "weight_time": STEP.reads["weights"] / p.BANDWIDTH.sympy,
+        "kv_time": STEP.reads["kv"] / p.BANDWIDTH.sympy,
+        "compute_time": STEP.flops / p.PEAK.sympy,
+        "throughput": p.BATCH.sympy / p.step_time(STEP),
+        "ceiling": short.throughput_ceiling(p.BANDWIDTH.sympy, p.CONTEXT.sympy, p.KV_PER_TOKEN.sympy),
+        "crossover": short.crossover_context(p.WEIGHT_BYTES.sympy, p.BATCH.sympy, p.KV_PER_TOKEN.sympy),
         "intensity": STEP.intensity,
         "flops": STEP.flops,
         "bytes": STEP.bytes,
     },
-    aliases=(W, KAPPA),
+    aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
     described={
         "weight_time": Output("weights", "s"),
         "kv_time": Output("KV cache", "s"),

@@ -3,24 +3,8 @@
 from __future__ import annotations
 
 from book.formulas import models
+from book.formulas import parameters as p
 from book.formulas.formula import Balance, Formula, Output
-from book.formulas.parameters import (
-    BANDWIDTH,
-    BETA,
-    KAPPA,
-    KV_SIZE,
-    PEAK,
-    W_SIZE,
-    D,
-    F,
-    G,
-    H,
-    L,
-    N,
-    P,
-    W,
-    step_time,
-)
 from book.formulas.steps import LINEAR_FLOPS, PROMPT
 from book.serving import short
 
@@ -30,18 +14,31 @@ prefill = Formula(
     value="time",
     unit="s",
     value_label="time to first token",
-    parameters=(L, W_SIZE, KV_SIZE, P, N, H, G, D, PEAK, BANDWIDTH),
+    parameters=(
+        p.LENGTH,
+        p.WEIGHT_ITEMSIZE,
+        p.KV_ITEMSIZE,
+        p.PARAMETERS,
+        p.LAYERS,
+        p.HEADS,
+        p.KV_HEADS,
+        p.HEAD_DIM,
+        p.PEAK,
+        p.BANDWIDTH,
+    ),
     outputs={
-        "time": step_time(PROMPT),
-        "linear_time": LINEAR_FLOPS / F,
-        "attention_time": (PROMPT.flops - LINEAR_FLOPS) / F,
-        "memory_time": PROMPT.bytes / BETA,
-        "crossover": short.attention_equals_linear(P.sympy, N.sympy, H.sympy, D.sympy),
+        "time": p.step_time(PROMPT),
+        "linear_time": LINEAR_FLOPS / p.PEAK.sympy,
+        "attention_time": (PROMPT.flops - LINEAR_FLOPS) / p.PEAK.sympy,
+        "memory_time": PROMPT.bytes / p.BANDWIDTH.sympy,
+        "crossover": short.attention_equals_linear(
+            p.PARAMETERS.sympy, p.LAYERS.sympy, p.HEADS.sympy, p.HEAD_DIM.sympy
+        ),
         "intensity": PROMPT.intensity,
         "flops": PROMPT.flops,
         "bytes": PROMPT.bytes,
     },
-    aliases=(W, KAPPA),
+    aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
     described={
         "linear_time": Output("linear layers", "s"),
         "attention_time": Output("attention", "s"),

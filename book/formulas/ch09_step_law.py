@@ -7,24 +7,8 @@ from dataclasses import replace
 from book.cost import Cost
 from book.cost.base import ceil_div
 from book.formulas import models
+from book.formulas import parameters as p
 from book.formulas.formula import Formula, Output, Parameter, Timeline
-from book.formulas.parameters import (
-    BANDWIDTH,
-    GPUS,
-    KAPPA,
-    PEAK,
-    W_SIZE,
-    B,
-    D,
-    G,
-    H,
-    L,
-    N,
-    P,
-    S,
-    W,
-    step_time,
-)
 from book.formulas.steps import PROMPT, STEP
 from book.serving import short
 from book.serving.step_law import StepLaw
@@ -35,11 +19,12 @@ _TAU = Parameter(
     "overhead", "overhead of a step", 0.006, 0, 0.02, "s", r"\tau", scale="linear", integer=False
 )
 _law = StepLaw(1 / _ETA.sympy, _TAU.sympy)
-_chunks = ceil_div(L.sympy, _CHUNK.sympy)
+_chunks = ceil_div(p.LENGTH.sympy, _CHUNK.sympy)
 # The prompt goes in as equal chunks, one a step, beside the users' tokens: weights are read once.
 # What a chunk reads again of the chunks before it is left to chapter 13.
 _carrying = Cost(STEP.flops + PROMPT.flops / _chunks, STEP.reads)
-_tpot, _mixed = (_law(step_time(c, GPUS.sympy)) for c in (STEP, _carrying))
+_kv_per_token = short.kv_per_token(p.LAYERS.sympy, p.KV_HEADS.sympy, p.HEAD_DIM.sympy)  # 16 bits
+_tpot, _mixed = (_law(p.step_time(c, p.GPUS.sympy)) for c in (STEP, _carrying))
 
 step_law = Formula(
     name="step_law",
@@ -48,31 +33,31 @@ step_law = Formula(
     unit="s",
     value_label="time per output token",
     parameters=(
-        replace(L, high=2**17),
+        replace(p.LENGTH, high=2**17),
         _CHUNK,
-        replace(B, default=4),
-        replace(S, default=1536),
-        W_SIZE,
-        GPUS,
+        replace(p.BATCH, default=4),
+        replace(p.CONTEXT, default=1536),
+        p.WEIGHT_ITEMSIZE,
+        p.GPUS,
         _ETA,
         _TAU,
-        P,
-        N,
-        H,
-        G,
-        D,
-        PEAK,
-        BANDWIDTH,
+        p.PARAMETERS,
+        p.LAYERS,
+        p.HEADS,
+        p.KV_HEADS,
+        p.HEAD_DIM,
+        p.PEAK,
+        p.BANDWIDTH,
     ),
     outputs={
         "tpot": _tpot,
-        "floor": step_time(STEP, GPUS.sympy),
+        "floor": p.step_time(STEP, p.GPUS.sympy),
         "mixed": _mixed,
         "stall": _mixed - _tpot,
         "chunks": _chunks,
         "ttft": _chunks * _mixed,
     },
-    aliases=(W, replace(KAPPA, expression=short.kv_per_token(N.sympy, G.sympy, D.sympy))),  # 16 bits
+    aliases=(p.WEIGHT_BYTES, replace(p.KV_PER_TOKEN, expression=_kv_per_token)),
     described={
         "floor": Output("floor of a step", "s"),
         "mixed": Output("step with a chunk", "s"),

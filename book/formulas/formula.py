@@ -102,6 +102,11 @@ class Alias:
     latex: str
     expression: sympy.Expr
 
+    @property
+    def sympy(self) -> sympy.Symbol:
+        """The letter itself, for expressions that use it; `expression` is put in its place."""
+        return symbol(self.symbol)
+
 
 @dataclass(frozen=True)
 class Balance:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from book import cost
 from book.cost import Cost
-from book.formulas.parameters import B, D, H, L, N, P, S, kappa, w
+from book.formulas import parameters as p
 from book.serving import short
 
-STEP = short.decode_step(P.sympy, w, N.sympy, H.sympy, D.sympy, kappa, batch=B.sympy, context=S.sympy)
-LINEAR_FLOPS = cost.linear(L.sympy, P.sympy, 1).flops
+STEP = short.decode_step(
+    p.PARAMETERS.sympy,
+    p.WEIGHT_BYTES.sympy,
+    p.LAYERS.sympy,
+    p.HEADS.sympy,
+    p.HEAD_DIM.sympy,
+    p.KV_PER_TOKEN.sympy,
+    batch=p.BATCH.sympy,
+    context=p.CONTEXT.sympy,
+)
+LINEAR_FLOPS = cost.weight_flops(p.PARAMETERS.sympy, p.LENGTH.sympy)
 PROMPT = Cost(
-    short.prefill_flops(P.sympy, N.sympy, H.sympy, D.sympy, L.sympy), {"weights": w}, {"kv": L.sympy * kappa}
+    short.prefill_flops(p.PARAMETERS.sympy, p.LAYERS.sympy, p.HEADS.sympy, p.HEAD_DIM.sympy, p.LENGTH.sympy),
+    {"weights": p.WEIGHT_BYTES.sympy},
+    {"kv": p.LENGTH.sympy * p.KV_PER_TOKEN.sympy},
 )

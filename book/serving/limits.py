@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from book import roofline
+from book import cost, roofline
 from book.cost import Number
 from book.roofline import least
 from book.serving import short
@@ -61,7 +61,7 @@ def attention_equals_linear(d: Deployment) -> float:
     the full layers leave; infinite if there are none and the windows are too narrow.
     """
     m, a = d.model, d.model.attention
-    per_token = 2 * active_parameters(m, d.count)
+    per_token = cost.weight_flops(active_parameters(m, d.count))
     square = prefill_attention_flops(m, 1)  # FLOPs of all layers per L^2, no window being full yet
     plain = per_token / square
     if not a.window or plain <= a.window:

@@ -81,7 +81,7 @@ def decode_step(d: Deployment, batch: Number, context: Number) -> Step:
     positive(batch=batch, context=context)
     m, share = d.model, kv_share(d.model, d.gpus)
     linear = Cost(
-        2 * active_parameters(m, d.count) * batch / d.gpus,
+        cost.weight_flops(active_parameters(m, d.count), batch) / d.gpus,
         {"weights": weight_bytes_read(m, batch, d.weight_bits, d.count) / d.gpus},
     )
     flops, kv = 0, 0
@@ -99,9 +99,9 @@ def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
     """
     positive(length=length, batch=batch)
     m, rows = d.model, batch * length
-    flops = 2 * active_parameters(m, d.count) * rows
+    flops = cost.weight_flops(active_parameters(m, d.count), rows)
     if d.count == "read":
-        flops = flops - 2 * m.parameter_parts["head"] * batch * (length - 1)
+        flops = flops - cost.weight_flops(m.parameter_parts["head"], batch * (length - 1))
     weights = weight_bytes_read(m, rows, d.weight_bits, d.count)
     written = batch * kv_bytes(m, length, d.kv_bits) * kv_share(m, d.gpus)
     return Step(

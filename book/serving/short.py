@@ -29,7 +29,7 @@ def decode_step(
     """2 P B + 4 N H d S B FLOPs for W + B S kappa bytes; the intensity is the blended one."""
     attention = cost.decode_attention(batch, heads, heads, head_dim, context).flops
     return Cost(
-        2 * parameters * batch + layers * attention,
+        cost.weight_flops(parameters, batch) + layers * attention,
         {"weights": weight_bytes, "kv": batch * context * kv_per_token},
     )
 
@@ -39,12 +39,13 @@ def prefill_flops(
 ) -> Number:
     """2 P L + 2 N H d L^2, of one prompt."""
     attention = cost.flash_attention(1, length, heads, heads, head_dim).flops
-    return 2 * parameters * length + layers * attention
+    return cost.weight_flops(parameters, length) + layers * attention
 
 
 def attention_equals_linear(parameters: Number, layers: Number, heads: Number, head_dim: Number) -> Number:
     """L = P / (N H d): the prompt length at which both terms of `prefill_flops` are equal."""
-    return 2 * parameters / (layers * cost.flash_attention(1, 1, heads, heads, head_dim).flops)
+    square = layers * cost.flash_attention(1, 1, heads, heads, head_dim).flops
+    return cost.weight_flops(parameters) / square
 
 
 def crossover_context(weight_bytes: Number, batch: Number, kv_per_token: Number) -> Number:
