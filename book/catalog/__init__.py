@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from book.catalog.architecture import Attention, Experts, Model, load_models
 from book.catalog.dtypes import RATES, Dtype, dtype, effective_bits, effective_itemsize, itemsize
-from book.catalog.hardware import Accelerator, Unit, UnsupportedDtype, load_accelerators
+from book.catalog.hardware import Accelerator, NoLink, Unit, UnsupportedDtype, load_accelerators
 from book.catalog.measurements import Series, load_published
 from book.catalog.names import UnknownName, look_up
 from book.catalog.rows import CatalogError, Source
@@ -30,6 +30,7 @@ __all__ = [
     "Dtype",
     "Experts",
     "Model",
+    "NoLink",
     "RATES",
     "Series",
     "Source",

@@ -23,6 +23,10 @@ class UnsupportedDtype(ValueError):
     """The card has no rate for this dtype."""
 
 
+class NoLink(ValueError):
+    """The card has no link to others of its kind."""
+
+
 @dataclass(frozen=True)
 class Accelerator:
     """One accelerator. Bytes, bytes/s and FLOP/s throughout.
@@ -32,6 +36,8 @@ class Accelerator:
     peaks: dense FLOP/s by dtype; fp32 is the vector rate, the others the tensor or matrix rate.
     sparse_peaks: with 2:4 structured sparsity. They are here to be recognised in other people's
     tables, never to predict with. fast_accumulate_peaks: GeForce rates with narrow accumulation.
+    interconnect: what joins it to others of its kind; interconnect_bandwidth: what it can send over all
+    of its links at once, one way, None if it has none.
     unverified: names of fields that no source was read for.
     """
 
@@ -99,6 +105,15 @@ class Accelerator:
     def ridge(self, dtype: str) -> float:
         """Peak over bandwidth, FLOP/byte: the intensity at which arithmetic becomes the limit."""
         return self.peak(dtype) / self.bandwidth
+
+    def link(self) -> float:
+        """What it can send to others of its kind, bytes/s one way. Raises NoLink if it has no link."""
+        if self.interconnect_bandwidth is None:
+            raise NoLink(
+                f"{self.name} has no link to another of its kind (interconnect: {self.interconnect}), so it "
+                "works alone. Choose a card with NVLink, Infinity Fabric or PCIe, or one rank."
+            )
+        return self.interconnect_bandwidth
 
     @cached_property
     def default_dtype(self) -> str:

@@ -24,15 +24,28 @@ from book.cost.attention_issued import (
     unfused_attention_issued,
 )
 from book.cost.base import FP32_BYTES, Cost, Number
+from book.cost.collectives import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    point_to_point,
+    reduce_scatter,
+)
 from book.cost.layer import decode_layer
 from book.cost.matrix import gemv_issued, linear, linear_issued, weight_flops, weight_intensity, weights
 from book.cost.mlp import mlp, mlp_issued
+from book.cost.parallel import linear_column_parallel, linear_row_parallel
 from book.cost.streams import copy, fma_chain, triad
 
 __all__ = [
     "FP32_BYTES",
     "Cost",
     "Number",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
     "copy",
     "decode_attention",
     "decode_attention_issued",
@@ -45,10 +58,14 @@ __all__ = [
     "kv_append_issued",
     "kv_intensity",
     "linear",
+    "linear_column_parallel",
     "linear_issued",
+    "linear_row_parallel",
     "mla_decode",
     "mlp",
     "mlp_issued",
+    "point_to_point",
+    "reduce_scatter",
     "triad",
     "unfused_attention",
     "unfused_attention_issued",

@@ -18,6 +18,8 @@ class Cost:
 
     flops: floating-point operations; a multiply and an add are two.
     reads, writes: bytes read from and written to memory, by tensor name.
+    sent: bytes that one rank sends over its link to the others, by the name of the collective's
+        tensor. It is traffic of another wire: no part of `bytes`, nor of `intensity`.
     workspace: names of the tensors that only this implementation needs (split-K partial sums).
     workspace_flops: FLOPs spent on them. They are reported beside `flops`, never inside it.
     """
@@ -27,14 +29,17 @@ class Cost:
     writes: Mapping[str, Number] = field(default_factory=dict)
     workspace: frozenset[str] = frozenset()
     workspace_flops: Number = 0
+    sent: Mapping[str, Number] = field(default_factory=dict)
+
+    __array_ufunc__ = None  # an array times a cost is a cost of arrays, not an array of costs
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reads", MappingProxyType(dict(self.reads)))
-        object.__setattr__(self, "writes", MappingProxyType(dict(self.writes)))
+        for name in ("reads", "writes", "sent"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property
     def bytes(self) -> Number:
-        """All bytes moved, workspace included."""
+        """All bytes moved to and from memory, workspace included."""
         return sum(self.reads.values()) + sum(self.writes.values())
 
     @property
@@ -45,28 +50,48 @@ class Cost:
         )
 
     @property
+    def sent_bytes(self) -> Number:
+        """All bytes that this rank sends; 0 if it does its work alone."""
+        return sum(self.sent.values())
+
+    @property
     def intensity(self) -> Number:
-        """Arithmetic intensity: FLOP per byte."""
+        """Arithmetic intensity: FLOP per byte of memory."""
         return self.flops / self.bytes
 
     def renamed(self, **names: str) -> Cost:
         """The same cost with tensors called otherwise, old=new: a part of a whole needs other names."""
-        reads, writes = (
-            {names.get(name, name): size for name, size in terms.items()}
-            for terms in (self.reads, self.writes)
-        )
+        terms = {
+            verb: {names.get(name, name): size for name, size in getattr(self, verb).items()}
+            for verb in ("reads", "writes", "sent")
+        }
         workspace = frozenset(names.get(name, name) for name in self.workspace)
-        return replace(self, reads=reads, writes=writes, workspace=workspace)
+        return replace(self, **terms, workspace=workspace)
 
     def __add__(self, other: Cost) -> Cost:
         """The cost of doing both, tensor by tensor; terms of the same name add up."""
+        if not isinstance(other, Cost):
+            return NotImplemented
         return Cost(
             self.flops + other.flops,
             _merge(self.reads, other.reads),
             _merge(self.writes, other.writes),
             self.workspace | other.workspace,
             self.workspace_flops + other.workspace_flops,
+            _merge(self.sent, other.sent),
         )
+
+    def __mul__(self, times: Number) -> Cost:
+        """The cost of doing it `times` times: of all layers, say. `times` is no cost itself."""
+        if isinstance(times, Cost):
+            return NotImplemented
+        terms = {
+            verb: {name: size * times for name, size in getattr(self, verb).items()}
+            for verb in ("reads", "writes", "sent")
+        }
+        return replace(self, flops=self.flops * times, workspace_flops=self.workspace_flops * times, **terms)
+
+    __rmul__ = __mul__
 
 
 def _merge(a: Mapping[str, Number], b: Mapping[str, Number]) -> dict[str, Number]:

@@ -204,6 +204,8 @@ class Formula:
             "flops": sympy.sympify(c.flops),
             "bytes": sympy.expand(c.bytes),
         }
+        if c.sent:
+            outputs["sent"] = sympy.factor(c.sent_bytes)
         return cls(name, title, "intensity", "FLOP/byte", tuple(parameters), outputs, **more)
 
     @property
@@ -298,12 +300,16 @@ def javascript(expression: sympy.Expr) -> str:
 
 
 def roof_javascript() -> dict[str, str]:
-    """`book.roofline` as JavaScript of intensity, flops, bytes, peak and bandwidth."""
-    intensity, flops, bytes_, peak, bandwidth = map(
-        symbol, ("intensity", "flops", "bytes", "peak", "bandwidth")
+    """`book.roofline` as JavaScript of intensity, flops, bytes, peak and bandwidth.
+
+    "time_linked" is the time of one rank of several, of `sent` and `link` as well.
+    """
+    intensity, flops, bytes_, sent, peak, bandwidth, link = map(
+        symbol, ("intensity", "flops", "bytes", "sent", "peak", "bandwidth", "link")
     )
     return {
         "ridge": javascript(roofline.ridge(peak, bandwidth)),
         "attainable": javascript(roofline.attainable(intensity, peak, bandwidth)),
         "time": javascript(roofline.time(flops, bytes_, peak, bandwidth)),
+        "time_linked": javascript(roofline.time(flops, bytes_, peak, bandwidth, sent, link)),
     }

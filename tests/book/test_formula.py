@@ -1,9 +1,11 @@
 """Formulas: one statement, used as number, LaTeX and JavaScript."""
 
+import itertools
+
 import pytest
 import sympy
 
-from book import cost
+from book import cost, roofline
 from book.formulas.formula import Formula, Parameter, javascript, roof_javascript, symbol
 from tests import formulas
 
@@ -35,7 +37,23 @@ def test_the_limit_is_what_the_formula_tends_to():
 def test_roofline_javascript_uses_the_browsers_own_min_and_max():
     code = roof_javascript()
     assert "Math.min" in code["attainable"] and "Math.max" in code["time"]
-    assert set(code) == {"ridge", "attainable", "time"}
+    assert set(code) == {"ridge", "attainable", "time", "time_linked"}
+
+
+def test_a_formula_of_several_ranks_has_what_one_of_them_sends():
+    sizes = [Parameter(name, name, 8, 1, 64) for name in ("m", "k", "n", "ranks")]
+    f = Formula.of_cost("row_parallel", "", cost.linear_row_parallel, sizes)
+    assert f.evaluate("sent", m=3, k=8, n=12, ranks=4) == cost.linear_row_parallel(3, 8, 12, 4).sent_bytes
+    assert "sent" not in formulas.linear.outputs
+
+
+def test_the_third_roof_in_javascript_is_that_of_python():
+    code = roof_javascript()["time_linked"]
+    names = ("flops", "bytes", "sent", "peak", "bandwidth", "link")
+    runnable = compile(code.replace("Math.max", "max"), "<javascript>", "eval")  # this much is also Python
+    for values in itertools.product([2e9, 7e14], [3e6, 9e9], [0, 5e8], [65e12], [3.35e12], [32e9, 450e9]):
+        given = dict(zip(names, values, strict=True))
+        assert eval(runnable, {"max": max}, given) == pytest.approx(roofline.time(**given), rel=1e-15)
 
 
 def test_names_that_are_not_there_are_answered_with_those_that_are():

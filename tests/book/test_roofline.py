@@ -61,3 +61,51 @@ def test_symbols_pass_through():
 def test_a_roof_without_height_is_refused():
     with pytest.raises(ValueError, match="broken: bandwidth = 0: must be positive"):
         Roof("broken", 1e12, 0)
+    with pytest.raises(ValueError, match="broken: link = 0: must be positive"):
+        Roof("broken", 1e12, 1e12, 0)
+
+
+# ------------------------------------------------------------------------- the third roof
+
+
+def test_a_rank_takes_as_long_as_the_slowest_of_arithmetic_memory_and_link():
+    assert roofline.time(6, 8, peak=1, bandwidth=1, sent=9, link=1) == 9
+    assert roofline.time(6, 8, peak=1, bandwidth=1, sent=9, link=2) == 8
+    assert roofline.time(6, 8, peak=1, bandwidth=2, sent=9, link=2) == 6
+    assert roofline.time_serial(6, 8, peak=1, bandwidth=2, sent=9, link=2) == 6 + 4 + 4.5
+
+
+def test_with_nothing_sent_a_link_changes_nothing():
+    assert roofline.time(6, 8, 1, 1, 0, 5) == roofline.time(6, 8, 1, 1)
+    assert roofline.time_serial(6, 8, 1, 1, 0, 5) == roofline.time_serial(6, 8, 1, 1)
+
+
+def test_bytes_to_send_need_a_link():
+    for sent in (1, np.array([0, 1]), sympy.Symbol("s", positive=True)):
+        with pytest.raises(ValueError, match="link = None: bytes that are sent need a link; give link"):
+            roofline.time(1, 1, 1, 1, sent)
+    with pytest.raises(ValueError, match="need a link"):
+        Roof("alone", 1e12, 1e12).bound(cost.linear_row_parallel(1, 64, 64, 2))
+
+
+@pytest.mark.parametrize("link", [450e9, 32e9])
+def test_a_slow_link_is_what_a_row_parallel_layer_waits_for(link):
+    h100 = Roof("H100", 989.4e12, 3.35e12, link)
+    c = cost.linear_row_parallel(512, 8192, 8192, 8)
+    times = {"compute": c.flops / h100.peak, "memory": c.bytes / h100.bandwidth, "link": c.sent_bytes / link}
+    assert h100.bound(c) == max(times, key=times.get) == "link"
+    assert h100.time(c) == max(times.values())
+
+
+def test_one_row_over_nvlink_still_waits_for_its_weights():
+    assert (
+        Roof("H100", 989.4e12, 3.35e12, 450e9).bound(cost.linear_row_parallel(1, 8192, 8192, 8)) == "memory"
+    )
+
+
+def test_the_third_roof_takes_arrays_and_symbols():
+    sent = np.array([0, 6, 12])
+    assert roofline.time(8, 8, 2, 2, sent, 1) == pytest.approx([4, 6, 12])
+    f, q, p, b, s, lk = sympy.symbols("f q p b s l", positive=True)
+    assert roofline.time(f, q, p, b, s, lk) == sympy.Max(f / p, q / b, s / lk)
+    assert roofline.time_serial(f, q, p, b, s, lk) == f / p + q / b + s / lk
