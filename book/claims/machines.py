@@ -175,7 +175,7 @@ def parameters(model: str) -> float:
 @expression
 def weight_bytes(model: str, bits: float = 16, gpus: int = 1) -> float:
     """Bytes that the whole model takes on each of `gpus` cards that share it evenly."""
-    return serving.weight_bytes(catalog.model(model), bits) / gpus
+    return serving.weight_bytes(catalog.model(model), bits / 8) / gpus
 
 
 @expression
@@ -193,7 +193,7 @@ def slip_label_share(model: str, accelerator: str) -> float:
 @expression
 def bytes_read(model: str, bits: float = 16) -> float:
     """Bytes of weights that one decode step takes: no input table, the head."""
-    return serving.weight_bytes_read(catalog.model(model), 1, bits)
+    return serving.weight_bytes_read(catalog.model(model), 1, bits / 8)
 
 
 @expression
@@ -207,7 +207,7 @@ def weight_seconds(
     model: str, accelerator: str, gpus: int = 1, bits: float = 16, count: str = "all"
 ) -> float:
     """Seconds to stream the weights once."""
-    d = deploy(model, accelerator, gpus=gpus, weight_bits=bits, count=count)
+    d = deploy(model, accelerator, gpus=gpus, weight_itemsize=bits / 8, count=count)
     return serving.decode_step(d, 1, 1).weight_time
 
 

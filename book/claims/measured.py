@@ -19,7 +19,7 @@ def _stream(model: str, accelerator: str, weights: str) -> dict:
 @expression
 def streamed(model: str, accelerator: str, weights: str) -> float:
     """Bytes/s: what a step reads, times the published tokens/s."""
-    read = serving.weight_bytes_read(catalog.model(model), bits=8 * catalog.itemsize(weights))
+    read = serving.weight_bytes_read(catalog.model(model), weight_itemsize=catalog.itemsize(weights))
     return read * _stream(model, accelerator, weights)["tokens_per_second"]
 
 
@@ -67,7 +67,7 @@ def _rows(accelerator: str, engine: str) -> tuple[dict[int, float], dict[int, fl
     fixed = series.fixed
     context = fixed["input_tokens"] + fixed["output_tokens"] / 2
     measured = {p["gpus"]: p["seconds"] for p in series.points}
-    deployed = {n: deploy(series.model, accelerator, weight_bits=8, gpus=n) for n in measured}
+    deployed = {n: deploy(series.model, accelerator, weight_itemsize=1, gpus=n) for n in measured}
     return {n: serving.tpot(d, fixed["concurrency"], context) for n, d in deployed.items()}, measured
 
 

@@ -12,7 +12,7 @@ from book.serving import deploy
 @expression
 def kv_bytes_per_token(model: str, bits: float = 16) -> float:
     """Bytes."""
-    return serving.kv_bytes_per_token(catalog.model(model), bits)
+    return serving.kv_bytes_per_token(catalog.model(model), bits / 8)
 
 
 @expression
@@ -74,7 +74,7 @@ def slip_gib_over_tb(model: str, accelerator: str, context: int, batch: int = 1)
 @expression
 def kv_tokens(model: str, accelerator: str, weight_bits: float = 16, fraction: float = 0.9) -> float:
     """Tokens of bf16 cache that fit beside the weights in this part of the labelled memory."""
-    d = deploy(model, accelerator, weight_bits=weight_bits)
+    d = deploy(model, accelerator, weight_itemsize=weight_bits / 8)
     return serving.kv_capacity(d, memory=d.accelerator.capacity, fraction=fraction)
 
 
@@ -83,7 +83,7 @@ def sequences(
     model: str, accelerator: str, context: int, weight_bits: float = 16, fraction: float = 0.9
 ) -> float:
     """Whole sequences that fit beside the weights in this part of the labelled memory."""
-    d = deploy(model, accelerator, weight_bits=weight_bits)
+    d = deploy(model, accelerator, weight_itemsize=weight_bits / 8)
     return serving.sequences(d, context, memory=d.accelerator.capacity, fraction=fraction)
 
 

@@ -7,6 +7,9 @@ why there is no second place in this book where a cost is written.
 Bytes are *compulsory* traffic: every input read once, every output written once. That is the
 least any implementation can move, and what an infinitely large cache would leave. The `_issued`
 variants say what a tiled kernel issues for the same problem, in ints only.
+
+Sizes of numbers are bytes, fractions allowed, and always called so: `itemsize` of activations,
+`weight_itemsize` of weights, `kv_itemsize` of the cache; each is the activations' if left out.
 """
 
 from book.cost.attention import (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from book.cost.attention import decode_attention, flash_attention, kv_append, unfused_attention
-from book.cost.base import FP32_BYTES, Cost, ceil_div
+from book.cost.base import FP32_BYTES, Cost, Number, ceil_div
 from book.cost.matrix import linear_issued
 
 
@@ -23,7 +23,7 @@ def decode_attention_issued(
     split_context: int | None = None,
     block_dim: int | None = None,
     itemsize: int = 2,
-    kv_itemsize: int | None = None,
+    kv_itemsize: Number | None = None,
     lengths_itemsize: int = 0,
     alu_flops: int = 0,
 ) -> Cost:
@@ -79,7 +79,7 @@ def kv_append_issued(
     kv_heads: int,
     head_dim: int,
     itemsize: int = 2,
-    kv_itemsize: int | None = None,
+    kv_itemsize: Number | None = None,
     *,
     positions_itemsize: int = 4,
 ) -> Cost:

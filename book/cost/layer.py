@@ -24,6 +24,7 @@ def decode_layer(
     context: Number,
     itemsize: Number = 2,
     kv_itemsize: Number | None = None,
+    weight_itemsize: Number | None = None,
     *,
     fused: Literal["all", "none"] = "all",
 ) -> Cost:
@@ -33,6 +34,8 @@ def decode_layer(
     `kv_append`, `decode_attention` over `context` tokens, `linear` (w_o[H d, d_model]), `mlp`. The
     weights are read once a step, the cache once a sequence. RMSNorm, RoPE and the residual sums are
     left out: element by element on a row of d_model a sequence, which fused kernels never store.
+    itemsize: of activations; kv_itemsize: of the cache; weight_itemsize: of the weights; by default
+    all the same.
 
     fused="none": with what the parts hand to each other, written and read ("qkv", of which "k" and
     "v" are views, "o", "h", "hidden"), named as workspace. fused="all": without, the least there is.
@@ -41,13 +44,13 @@ def decode_layer(
         raise ValueError(f"fused = {fused!r}: not known; use all or none.")
     columns = (heads + 2 * kv_heads) * head_dim
     parts = (
-        linear(batch, d_model, columns, itemsize).renamed(w="w_qkv", y="qkv"),
+        linear(batch, d_model, columns, itemsize, weight_itemsize).renamed(w="w_qkv", y="qkv"),
         kv_append(batch, kv_heads, head_dim, itemsize, kv_itemsize),
         decode_attention(batch, heads, kv_heads, head_dim, context, itemsize, kv_itemsize).renamed(
             q="qkv", k="k_cache", v="v_cache"
         ),
-        linear(batch, heads * head_dim, d_model, itemsize).renamed(x="o", w="w_o", y="h"),
-        mlp(batch, d_model, d_ff, itemsize, fused="gate_up").renamed(x="h"),
+        linear(batch, heads * head_dim, d_model, itemsize, weight_itemsize).renamed(x="o", w="w_o", y="h"),
+        mlp(batch, d_model, d_ff, itemsize, weight_itemsize, fused="gate_up").renamed(x="h"),
     )
     total = sum(parts[1:], parts[0])
     if fused == "none":

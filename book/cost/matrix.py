@@ -22,25 +22,28 @@ def weights(parameters: Number, tokens: Number = 1, weight_itemsize: Number = 2)
     return Cost(weight_flops(parameters, tokens), {"weights": parameters * weight_itemsize})
 
 
-def linear(m: Number, k: Number, n: Number, itemsize: Number = 2) -> Cost:
+def linear(
+    m: Number, k: Number, n: Number, itemsize: Number = 2, weight_itemsize: Number | None = None
+) -> Cost:
     """y[m, n] = x[m, k] @ w[k, n]: a multiply and an add for each of m * k * n pairs.
 
-    m: rows (tokens in the step); k: inputs; n: outputs; itemsize: bytes per element.
+    m: rows (tokens in the step); k: inputs; n: outputs. itemsize: bytes of a number of x and y;
+    weight_itemsize: of w, by default the same. It may be a fraction, and hold the weight's scales
+    (int4 in groups of 128: 0.515625, `catalog.effective_itemsize`).
     At two bytes: intensity = m / (1 + m/k + m/n).
     """
-    positive(m=m, k=k, n=n, itemsize=itemsize)
-    return Cost(
-        weight_flops(k * n, m), {"x": m * k * itemsize, "w": k * n * itemsize}, {"y": m * n * itemsize}
-    )
+    weight_itemsize = itemsize if weight_itemsize is None else weight_itemsize
+    positive(m=m, k=k, n=n, itemsize=itemsize, weight_itemsize=weight_itemsize)
+    reads = {"x": m * k * itemsize, "w": k * n * weight_itemsize}
+    return Cost(weight_flops(k * n, m), reads, {"y": m * n * itemsize})
 
 
-def weight_intensity(m: Number, itemsize: Number = 2) -> Number:
+def weight_intensity(m: Number, weight_itemsize: Number = 2) -> Number:
     """2 m / s, FLOP per byte of weights: a linear layer with x and y forgotten (chapter 02).
 
-    itemsize: of a weight. At two bytes it is the number of rows.
+    At two bytes it is the number of rows.
     """
-    positive(m=m, itemsize=itemsize)
-    return 2 * m / itemsize
+    return weights(1, m, weight_itemsize).intensity
 
 
 def linear_issued(
@@ -54,6 +57,7 @@ def linear_issued(
     splits: int = 1,
     reduce_block: int = 1,
     itemsize: int = 2,
+    weight_itemsize: Number | None = None,
 ) -> Cost:
     """What a tiled, split-K matrix product issues for the problem `linear(m, k, n)`.
 
@@ -62,7 +66,7 @@ def linear_issued(
     sum of the whole output, which a second kernel reads back and adds in blocks of `reduce_block`
     elements: the price of occupancy.
     """
-    useful = linear(m, k, n, itemsize)
+    useful = linear(m, k, n, itemsize, weight_itemsize)
     k_blocks = ceil_div(ceil_div(k, block_k), splits) * splits
     flops = 2 * (ceil_div(m, block_m) * block_m) * (ceil_div(n, block_n) * block_n) * k_blocks * block_k
     if splits == 1:
@@ -88,14 +92,16 @@ def gemv_issued(
     splits: int = 1,
     reduce_block: int = 1,
     itemsize: int = 2,
+    weight_itemsize: Number | None = None,
 ) -> Cost:
     """What a weight-streaming kernel on the ordinary units issues for `linear(m, k, n)`.
 
     As `linear_issued`, but each program keeps a sum for every position of its tile and adds the
     `block_k` of an output up at the end: block_k - 1 more adds, reported in `workspace_flops`.
     """
-    blocks = {"block_m": block_m, "block_n": block_n, "block_k": block_k}
-    tiles = linear_issued(m, k, n, **blocks, splits=splits, reduce_block=reduce_block, itemsize=itemsize)
+    tiling = {"block_m": block_m, "block_n": block_n, "block_k": block_k, "splits": splits}
+    sizes = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
+    tiles = linear_issued(m, k, n, **tiling, reduce_block=reduce_block, **sizes)
     outputs = ceil_div(m, block_m) * block_m * ceil_div(n, block_n) * block_n
     sums = splits * outputs * (block_k - 1)
     return replace(tiles, workspace_flops=tiles.workspace_flops + sums)

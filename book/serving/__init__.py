@@ -1,12 +1,14 @@
 """A whole model on a whole machine: prefill, decode step, cache, latency, throughput.
 
     >>> from book import serving
-    >>> d = serving.deploy("llama3-70b", "h200_sxm", weight_bits=8, gpus=2)
+    >>> d = serving.deploy("llama3-70b", "h200_sxm", weight_itemsize=1, gpus=2)
     >>> serving.decode_step(d, batch=32, context=8192).time      # seconds, the floor
     >>> serving.sequences(d, context=8192)                       # how many fit
 
 Built from `book.cost`, `book.roofline` and the catalog. Everything takes numbers or arrays and is
-in SI base units. Times are floors unless a `StepLaw` is given.
+in SI base units. Times are floors unless a `StepLaw` is given. Sizes of stored numbers are bytes
+each, fractions allowed, with their scales: `weight_itemsize`, `kv_itemsize`. By a format's name:
+`catalog.effective_itemsize("int4_g128")`.
 """
 
 from book.serving import short

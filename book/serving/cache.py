@@ -12,17 +12,17 @@ from book.serving.deployment import Deployment
 from book.serving.weights import weight_bytes
 
 
-def kv_bytes_per_token(model: Model, bits: Number = 16) -> Number:
+def kv_bytes_per_token(model: Model, kv_itemsize: Number = 2) -> Number:
     """kappa: bytes that one token leaves in the caches of all layers.
 
     2 * N * G * d * s; of latent attention N * (latent + rope) * s, for there is one latent and no V.
     """
-    return model.layers * _layer_bytes(model, bits)
+    return model.layers * _layer_bytes(model, kv_itemsize)
 
 
-def kv_bytes(model: Model, context: Number, bits: Number = 16) -> Number:
+def kv_bytes(model: Model, context: Number, kv_itemsize: Number = 2) -> Number:
     """Bytes of one sequence's cache. A sliding-window layer keeps its window and no more."""
-    return _layer_bytes(model, bits) * sum(
+    return _layer_bytes(model, kv_itemsize) * sum(
         layers * tokens for layers, tokens in contexts(model, context) if layers
     )
 
@@ -35,27 +35,27 @@ def contexts(model: Model, context: Number) -> tuple[tuple[int, Number], ...]:
     return ((a.global_layers, context), (a.window_layers, least(context, a.window)))
 
 
-def _layer_bytes(model: Model, bits: Number) -> Number:
+def _layer_bytes(model: Model, kv_itemsize: Number) -> Number:
     a = model.attention
     if a.type == "mla":
-        return _latent(model, 1, 1, bits).reads["kv"]
-    return short.kv_per_token(1, model.kv_heads, model.head_dim, bits / 8)
+        return _latent(model, 1, 1, kv_itemsize).reads["kv"]
+    return short.kv_per_token(1, model.kv_heads, model.head_dim, kv_itemsize)
 
 
-def _latent(model: Model, batch: Number, context: Number, bits: Number) -> cost.Cost:
+def _latent(model: Model, batch: Number, context: Number, kv_itemsize: Number) -> cost.Cost:
     a = model.attention
     return cost.mla_decode(
-        batch, model.heads, a.kv_lora_rank, a.qk_rope_head_dim, context, kv_itemsize=bits / 8
+        batch, model.heads, a.kv_lora_rank, a.qk_rope_head_dim, context, kv_itemsize=kv_itemsize
     )
 
 
-def decode_layer(model: Model, batch: Number, context: Number, bits: Number) -> cost.Cost:
+def decode_layer(model: Model, batch: Number, context: Number, kv_itemsize: Number) -> cost.Cost:
     """One layer's attention of a decode step, with the cache as its only traffic: {"kv": bytes}."""
     if model.attention.type == "mla":
-        c = _latent(model, batch, context, bits)
+        c = _latent(model, batch, context, kv_itemsize)
         return cost.Cost(c.flops, {"kv": c.reads["kv"]})
     c = cost.decode_attention(
-        batch, model.heads, model.kv_heads, model.head_dim, context, kv_itemsize=bits / 8
+        batch, model.heads, model.kv_heads, model.head_dim, context, kv_itemsize=kv_itemsize
     )
     return cost.Cost(c.flops, {"kv": c.reads["k"] + c.reads["v"]})
 
@@ -82,7 +82,7 @@ def cache_bytes(
     """
     card = d.accelerator
     memory = (card.driver_bytes or card.capacity) if memory is None else memory
-    return most(0, memory * fraction - reserve - weight_bytes(d.model, d.weight_bits) / d.gpus)
+    return most(0, memory * fraction - reserve - weight_bytes(d.model, d.weight_itemsize) / d.gpus)
 
 
 def kv_capacity(d: Deployment, **memory: Number) -> Number:
@@ -90,11 +90,11 @@ def kv_capacity(d: Deployment, **memory: Number) -> Number:
 
     For models with sliding windows this is for contexts within the window; see `sequences`.
     """
-    per_token = kv_bytes_per_token(d.model, d.kv_bits) * kv_share(d.model, d.gpus)
+    per_token = kv_bytes_per_token(d.model, d.kv_itemsize) * kv_share(d.model, d.gpus)
     return cache_bytes(d, **memory) / per_token
 
 
 def sequences(d: Deployment, context: Number, **memory: Number) -> Number:
     """B_max: whole sequences of `context` tokens that fit at once. Arguments as for `cache_bytes`."""
-    each = kv_bytes(d.model, context, d.kv_bits) * kv_share(d.model, d.gpus)
+    each = kv_bytes(d.model, context, d.kv_itemsize) * kv_share(d.model, d.gpus)
     return cache_bytes(d, **memory) // each

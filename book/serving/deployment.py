@@ -17,26 +17,27 @@ Count = Literal["read", "all"]
 class Deployment:
     """A model on `gpus` equal cards under tensor parallelism.
 
-    weight_bits, kv_bits: bits of a stored number, scales included (int4 in groups of 128: 4.125).
+    weight_itemsize, kv_itemsize: bytes of a stored number, scales included (int4 in groups of 128
+    has 4.125 bits: 0.515625; `catalog.effective_itemsize` gives it by name).
     dtype: what the arithmetic runs in, and so which peak; by default the card's own 16-bit format.
     FP8 weights with FP8 arithmetic need dtype="fp8" said aloud.
     count: "read" charges a step with the parameters that it needs: no input table (a row is looked
     up), the head, the experts that its tokens touch. "all" charges every parameter, the short
-    formulas W = P * bits / 8 and 2 P FLOPs a token.
+    formulas W = P * weight_itemsize and 2 P FLOPs a token.
 
-    weight_bits, kv_bits and gpus may be arrays that broadcast against batch and context.
+    weight_itemsize, kv_itemsize and gpus may be arrays that broadcast against batch and context.
     """
 
     model: Model
     accelerator: Accelerator
-    weight_bits: Number = 16
-    kv_bits: Number = 16
+    weight_itemsize: Number = 2
+    kv_itemsize: Number = 2
     gpus: Number = 1
     dtype: str = ""
     count: Count = "read"
 
     def __post_init__(self) -> None:
-        positive(weight_bits=self.weight_bits, kv_bits=self.kv_bits, gpus=self.gpus)
+        positive(weight_itemsize=self.weight_itemsize, kv_itemsize=self.kv_itemsize, gpus=self.gpus)
         if self.count not in ("read", "all"):
             raise ValueError(f"count = {self.count!r}: not known; use 'read' or 'all'.")
         object.__setattr__(self, "dtype", self.dtype or self.accelerator.default_dtype)
@@ -56,7 +57,7 @@ class Deployment:
 def deploy(model: str | Model, accelerator: str | Accelerator, **options: Any) -> Deployment:
     """A `Deployment` by the catalog's names.
 
-        deploy("llama3-70b", "h200_sxm", weight_bits=8, gpus=2)
+        deploy("llama3-70b", "h200_sxm", weight_itemsize=1, gpus=2)
 
     Raises catalog.UnknownName, catalog.UnsupportedDtype or ValueError.
     """

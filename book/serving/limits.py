@@ -14,17 +14,17 @@ from book.serving.phases import decode_step, prefill_attention_flops
 from book.serving.weights import active_parameters, weight_bytes_read
 
 
-def critical_rows(peak: Number, bandwidth: Number, itemsize: Number = 2) -> Number:
-    """M* = F s / (2 beta): rows at which weights of `itemsize` bytes turn from traffic to arithmetic.
+def critical_rows(peak: Number, bandwidth: Number, weight_itemsize: Number = 2) -> Number:
+    """M* = F s / (2 beta): rows at which the weights' traffic takes as long as their arithmetic.
 
-    peak: of the arithmetic's dtype; itemsize: of the stored weight. They need not be the same dtype.
+    peak: of the arithmetic's dtype; weight_itemsize: of the stored weight. They need not be the same dtype.
     """
-    return roofline.ridge(peak, bandwidth) * itemsize / 2
+    return roofline.ridge(peak, bandwidth) * weight_itemsize / 2
 
 
-def utilisation(rows: Number, peak: Number, bandwidth: Number, itemsize: Number = 2) -> Number:
+def utilisation(rows: Number, peak: Number, bandwidth: Number, weight_itemsize: Number = 2) -> Number:
     """min(1, I / I*) with I = 2 rows / s: the share of the peak that `rows` rows can use."""
-    return least(1, rows / critical_rows(peak, bandwidth, itemsize))
+    return least(1, rows / critical_rows(peak, bandwidth, weight_itemsize))
 
 
 def crossover_context(d: Deployment, batch: Number) -> Number:
@@ -33,14 +33,16 @@ def crossover_context(d: Deployment, batch: Number) -> Number:
     Infinite where every layer's window is full before that.
     """
     m, a = d.model, d.model.attention
-    weights = weight_bytes_read(m, batch, d.weight_bits, d.count) / d.gpus
-    per_token = kv_bytes_per_token(m, d.kv_bits) * kv_share(m, d.gpus)
+    weights = weight_bytes_read(m, batch, d.weight_itemsize, d.count) / d.gpus
+    per_token = kv_bytes_per_token(m, d.kv_itemsize) * kv_share(m, d.gpus)
     within = short.crossover_context(weights, batch, per_token)
     if not a.window:
         return within
     each = weights / (batch * kv_share(m, d.gpus))  # bytes of cache that a sequence may have
-    slope = kv_bytes_per_token(m, d.kv_bits) * a.global_layers / m.layers  # beyond the window
-    beyond = np.inf if not a.global_layers else a.window + (each - kv_bytes(m, a.window, d.kv_bits)) / slope
+    slope = kv_bytes_per_token(m, d.kv_itemsize) * a.global_layers / m.layers  # beyond the window
+    beyond = (
+        np.inf if not a.global_layers else a.window + (each - kv_bytes(m, a.window, d.kv_itemsize)) / slope
+    )
     found = np.where(within <= a.window, within, beyond)
     return found if found.ndim else float(found)
 

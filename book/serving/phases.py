@@ -82,11 +82,11 @@ def decode_step(d: Deployment, batch: Number, context: Number) -> Step:
     m, share = d.model, kv_share(d.model, d.gpus)
     linear = Cost(
         cost.weight_flops(active_parameters(m, d.count), batch) / d.gpus,
-        {"weights": weight_bytes_read(m, batch, d.weight_bits, d.count) / d.gpus},
+        {"weights": weight_bytes_read(m, batch, d.weight_itemsize, d.count) / d.gpus},
     )
     flops, kv = 0, 0
     for layers, seen in contexts(m, context):
-        layer = decode_layer(m, batch, seen, d.kv_bits)
+        layer = decode_layer(m, batch, seen, d.kv_itemsize)
         flops, kv = flops + layers * layer.flops, kv + layers * layer.bytes
     return Step(linear, Cost(flops / d.gpus, {"kv": kv * share}), d.peak, d.bandwidth)
 
@@ -102,8 +102,8 @@ def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
     flops = cost.weight_flops(active_parameters(m, d.count), rows)
     if d.count == "read":
         flops = flops - cost.weight_flops(m.parameter_parts["head"], batch * (length - 1))
-    weights = weight_bytes_read(m, rows, d.weight_bits, d.count)
-    written = batch * kv_bytes(m, length, d.kv_bits) * kv_share(m, d.gpus)
+    weights = weight_bytes_read(m, rows, d.weight_itemsize, d.count)
+    written = batch * kv_bytes(m, length, d.kv_itemsize) * kv_share(m, d.gpus)
     return Step(
         Cost(flops / d.gpus, {"weights": weights / d.gpus}),
         Cost(batch * prefill_attention_flops(m, length) / d.gpus, {}, {"kv": written}),

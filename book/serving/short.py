@@ -11,9 +11,9 @@ from book import cost
 from book.cost import Cost, Number
 
 
-def kv_per_token(layers: Number, kv_heads: Number, head_dim: Number, itemsize: Number = 2) -> Number:
+def kv_per_token(layers: Number, kv_heads: Number, head_dim: Number, kv_itemsize: Number = 2) -> Number:
     """kappa = 2 N G d s, bytes of cache a token."""
-    return layers * sum(cost.kv_append(1, kv_heads, head_dim, itemsize).writes.values())
+    return layers * sum(cost.kv_append(1, kv_heads, head_dim, kv_itemsize).writes.values())
 
 
 def decode_step(

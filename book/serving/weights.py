@@ -7,9 +7,9 @@ from book.cost import Number
 from book.serving.deployment import Count
 
 
-def weight_bytes(model: Model, bits: Number = 16) -> Number:
+def weight_bytes(model: Model, weight_itemsize: Number = 2) -> Number:
     """Bytes that the whole model takes in memory: every parameter, read or not."""
-    return model.parameters * bits / 8
+    return model.parameters * weight_itemsize
 
 
 def experts_touched(n_experts: Number, top_k: Number, rows: Number) -> Number:
@@ -31,9 +31,11 @@ def parameters_read(model: Model, rows: Number = 1, count: Count = "read") -> Nu
     return read + parts["experts"] * experts_touched(moe.n_experts, moe.top_k, rows) / moe.n_experts
 
 
-def weight_bytes_read(model: Model, rows: Number = 1, bits: Number = 16, count: Count = "read") -> Number:
+def weight_bytes_read(
+    model: Model, rows: Number = 1, weight_itemsize: Number = 2, count: Count = "read"
+) -> Number:
     """Bytes of weights that a step of `rows` tokens takes from memory."""
-    return parameters_read(model, rows, count) * bits / 8
+    return parameters_read(model, rows, count) * weight_itemsize
 
 
 def active_parameters(model: Model, count: Count = "read") -> Number:

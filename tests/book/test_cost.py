@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sympy
 
-from book import cost
+from book import catalog, cost
 
 
 def test_linear_costs_what_counting_by_hand_gives():
@@ -96,3 +96,53 @@ def test_a_size_below_one_is_refused_by_name(sizes):
 def test_a_zero_in_an_array_is_refused_too():
     with pytest.raises(ValueError, match="m = 0"):
         cost.linear(np.array([4, 0]), 8, 8)
+
+
+def test_weights_have_a_size_of_their_own_in_a_linear_layer():
+    m, k, n = 3, 256, 7
+    c = cost.linear(m, k, n, itemsize=2, weight_itemsize=0.5)
+    assert dict(c.reads) == {"x": 2 * 3 * 256, "w": 256 * 7 / 2}  # two to a byte
+    assert dict(c.writes) == {"y": 2 * 3 * 7}
+    assert c.flops == cost.linear(m, k, n).flops
+
+
+def test_an_effective_size_holds_the_scales_of_whole_groups():
+    numbers, scales = 4096 * 4096 // 2, 4096 // 128 * 4096 * 2  # bytes of int4, and an fp16 for each 128
+    size = catalog.effective_itemsize("int4_g128")
+    assert cost.linear(1, 4096, 4096, weight_itemsize=size).reads["w"] == numbers + scales
+
+
+@pytest.mark.parametrize(
+    ("issued", "useful", "blocks"),
+    [
+        (cost.linear_issued, cost.linear, {"block_m": 16, "block_n": 64, "block_k": 64, "splits": 2}),
+        (cost.gemv_issued, cost.linear, {"block_m": 4, "block_n": 8, "block_k": 64}),
+    ],
+)
+def test_what_tiles_issue_has_the_weights_size_too(issued, useful, blocks):
+    sizes = {"m": 5, "k": 128, "n": 64, "itemsize": 2, "weight_itemsize": 0.5}
+    made = issued(**sizes, **blocks)
+    assert made.bytes - made.workspace_bytes == useful(**sizes).bytes
+    assert made.reads["w"] == 128 * 64 / 2
+
+
+def test_a_size_that_is_not_positive_is_refused_by_its_name():
+    with pytest.raises(ValueError, match="weight_itemsize = -0.5"):
+        cost.linear(1, 2, 3, weight_itemsize=-0.5)
+    with pytest.raises(ValueError, match="weight_itemsize = 0"):
+        cost.weights(8, 1, weight_itemsize=0)
+
+
+def test_all_weights_at_once_cost_what_the_matrices_do():
+    shapes, tokens = [(4096, 14336), (14336, 4096), (4096, 6144)], 7
+    apart = [cost.linear(tokens, k, n, weight_itemsize=1) for k, n in shapes]
+    whole = cost.weights(sum(k * n for k, n in shapes), tokens, weight_itemsize=1)
+    assert whole.flops == sum(c.flops for c in apart)
+    assert dict(whole.reads) == {"weights": sum(c.reads["w"] for c in apart)}
+    assert not whole.writes
+
+
+def test_the_intensity_of_weights_alone_is_that_of_a_layer_with_endless_rows_and_columns():
+    m, k, s = sympy.symbols("m k s", positive=True)
+    layer = cost.linear(m, k, k, 2, s).intensity
+    assert sympy.simplify(sympy.limit(layer, k, sympy.oo) - cost.weight_intensity(m, s)) == 0

@@ -62,3 +62,18 @@ def test_renamed_tensors_keep_their_bytes():
     other = plain.renamed(x="h", hidden="middle")
     assert other.reads["h"] == plain.reads["x"] and "x" not in other.reads
     assert other.workspace == {"middle"} and other.bytes == plain.bytes
+
+
+def test_weights_in_half_a_byte_quarter_their_part_only():
+    two, half = (cost.decode_layer(3, **LAYER, context=10, weight_itemsize=s) for s in (2, 0.5))
+    weights = ("w_qkv", "w_o", "w_gate", "w_up", "w_down")
+    assert sum(half.reads[n] for n in weights) == WEIGHTS / 2
+    assert two.bytes - half.bytes == WEIGHTS * 1.5
+
+
+def test_an_mlp_in_tiles_reads_its_weights_in_their_own_size():
+    sizes = {"m": 3, "d_model": 64, "d_ff": 128, "itemsize": 2, "weight_itemsize": 1}
+    blocks = {"block_m": 16, "block_n": 64, "block_k": 64}
+    made = cost.mlp_issued(**sizes, gate_up=blocks, down=blocks)
+    assert made.bytes == cost.mlp(**sizes, fused="gate_up").bytes
+    assert sum(made.reads[n] for n in ("w_gate", "w_up", "w_down")) == 3 * 64 * 128

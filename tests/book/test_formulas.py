@@ -112,7 +112,7 @@ def test_09_a_prompt_in_one_step_stalls_everybody_and_chunks_share_the_stall_out
 
 @pytest.mark.parametrize("model", ["llama2-7b", "llama3-70b", "llama3.2-1b"])
 def test_short_and_long_say_the_same(model):
-    d = serving.deploy(model, H100, weight_bits=8, kv_bits=8, count="all")
+    d = serving.deploy(model, H100, weight_itemsize=1, kv_itemsize=1, count="all")
     name = d.model.name
     long = serving.decode_step(d, 48, 3000)
     f = formulas.decode_step
@@ -128,7 +128,7 @@ def test_short_and_long_say_the_same(model):
 
 
 def test_the_step_law_charges_the_parameters_that_are_read():
-    d = serving.deploy("llama3-70b", H100, weight_bits=8, gpus=4)
+    d = serving.deploy("llama3-70b", H100, weight_itemsize=1, gpus=4)
     at = of(formulas.step_law, "Llama-3-70B", batch=4, context=1536, weight_itemsize=1, gpus=4)
     assert formulas.step_law.evaluate("floor", **at) == pytest.approx(serving.decode_step(d, 4, 1536).time)
 

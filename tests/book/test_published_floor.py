@@ -19,7 +19,6 @@ NO_FLOOR = {
 }
 # SGLang drafts five tokens by default, so a verify step emits at most six.
 TOKENS_A_STEP = {"plain": 1, "eagle2": 6, "eagle3": 6}
-BITS = {"bf16": 16, "int8": 8, "int4_g32": 4}  # without scales: the lowest floor there can be
 
 
 def roof(series, dtype=None):
@@ -37,15 +36,15 @@ def name(pair):
     return f"{series.accelerator}-" + "-".join(f"{k}={v}" for k, v in values.items() if "second" not in k)
 
 
-def deployed(series, bits, gpus):
-    return serving.deploy(series.model, series.accelerator, weight_bits=bits, gpus=gpus)
+def deployed(series, weight_itemsize, gpus):
+    return serving.deploy(series.model, series.accelerator, weight_itemsize=weight_itemsize, gpus=gpus)
 
 
 def step_floor(series, gpus):
     """Seconds: the mean step of a run, when half of the output is in the cache."""
     fixed = series.fixed
     context = fixed["input_tokens"] + fixed["output_tokens"] / 2
-    return serving.tpot(deployed(series, 8, gpus), fixed["concurrency"], context)
+    return serving.tpot(deployed(series, 1, gpus), fixed["concurrency"], context)
 
 
 def test_every_kind_is_judged_or_says_why_not():
@@ -107,8 +106,8 @@ def test_single_stream(pair):
     # The floor is per step: a speculative step may emit several tokens.
     series, point = pair
     gpus = point.get("gpus", series.fixed.get("gpus", 1))
-    bits = BITS[point["weights"]] if "weights" in point else 16
-    floor = serving.tpot(deployed(series, bits, gpus), 1, 1)
+    size = catalog.itemsize(point.get("weights", "bf16"))  # without scales: the lowest floor there can be
+    floor = serving.tpot(deployed(series, size, gpus), 1, 1)
     tokens_a_step = TOKENS_A_STEP[point.get("decoding", "plain")]
     assert floor <= tokens_a_step / point["tokens_per_second"]
 
@@ -116,7 +115,7 @@ def test_single_stream(pair):
 def test_speculation_beats_the_floor_of_a_token_and_not_of_a_step():
     series = next(s for s in catalog.published("single_stream") if "decoding" in s.columns)
     rate = {p["decoding"]: p["tokens_per_second"] for p in series.points}
-    floor = serving.tpot(deployed(series, 16, 1), 1, 1)
+    floor = serving.tpot(deployed(series, 2, 1), 1, 1)
     assert 1 / rate["plain"] > floor > 1 / rate["eagle3"]
 
 

@@ -100,7 +100,7 @@ def test_gpt_fast_moves_what_it_says():
 )
 def test_bytes_per_token(model, kappa):
     assert serving.kv_bytes_per_token(catalog.model(model)) == kappa
-    assert serving.kv_bytes_per_token(catalog.model(model), 8) == kappa / 2
+    assert serving.kv_bytes_per_token(catalog.model(model), 1) == kappa / 2
 
 
 @pytest.mark.parametrize(("model", "times"), [("llama3-70b", 8), ("llama3-8b", 4), ("llama2-7b", 1)])
@@ -118,7 +118,7 @@ def test_the_70b_at_32768_tokens():
 
 
 def test_what_fits_beside_the_70b_on_an_h200():
-    d = deploy("llama3-70b", "h200_sxm", weight_bits=8)
+    d = deploy("llama3-70b", "h200_sxm", weight_itemsize=1)
     label = {"memory": d.accelerator.capacity, "fraction": 0.9}
     assert serving.kv_capacity(d, **label) == near((0.9 * 141e9 - P70) / K70)
     assert serving.kv_capacity(d, **label) == near(171_900, rel=1e-3)

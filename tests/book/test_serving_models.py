@@ -108,8 +108,8 @@ def test_a_million_design_points_take_about_a_second():
     d = h100(
         "llama3-70b",
         gpus=rng.integers(1, 9, n),
-        weight_bits=rng.choice([4, 8, 16], n),
-        kv_bits=rng.choice([8, 16], n),
+        weight_itemsize=rng.choice([0.5, 1, 2], n),
+        kv_itemsize=rng.choice([1, 2], n),
     )
     batch, context = rng.integers(1, 512, n), rng.integers(1, 131_072, n)
     start = time.perf_counter()
@@ -120,8 +120,8 @@ def test_a_million_design_points_take_about_a_second():
     one = h100(
         "llama3-70b",
         gpus=int(d.gpus[7]),
-        weight_bits=int(d.weight_bits[7]),
-        kv_bits=int(d.kv_bits[7]),
+        weight_itemsize=float(d.weight_itemsize[7]),
+        kv_itemsize=int(d.kv_itemsize[7]),
     )
     assert serving.decode_step(one, int(batch[7]), int(context[7])).time == near(floors[7])
 
@@ -130,7 +130,7 @@ def test_a_million_design_points_take_about_a_second():
     ("options", "message"),
     [
         ({"gpus": 0}, "gpus = 0"),
-        ({"weight_bits": -4}, "weight_bits = -4"),
+        ({"weight_itemsize": -0.5}, "weight_itemsize = -0.5"),
         ({"count": "some"}, "count = 'some'.*'read' or 'all'"),
         ({"dtype": "fp4"}, "no fp4 rate"),
     ],
