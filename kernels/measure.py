@@ -22,14 +22,15 @@ from book.drawing.number_text import si
 from book.drawing.number_text import table as as_table
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
-from kernels.evidence import recorded, timed
+from kernels.evidence import launch_overhead, recorded, timed
+from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.experiments import choose
 from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import empty
 from kernels.evidence.sweeps import sweep
-from kernels.evidence.timed import dram, launch_overhead
+from kernels.evidence.timed import dram
 from kernels.evidence.timed.clocks import Clock, EventClock
-from kernels.evidence.timed.cpu import LABEL, cpu_roofline
+from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, clocks, cpu_here, gpu_here, why_not_timed
 
 Say = Callable[[str], None]
@@ -112,7 +113,7 @@ def measure_gpu(
     """Fill `record`, writing it to `out` after each sweep; True if nothing was wrong or impossible.
 
     counters: reads DRAM bytes of one run (see kernels.evidence.timed.dram). launches: times launch
-    overhead (see kernels.evidence.timed.launch_overhead); None leaves it out.
+    overhead (see kernels.evidence.launch_overhead); None leaves it out.
     """
     began, right = time.perf_counter(), {}
     say(f"{device.name}: checking {len(experiments)} kernels against float64")

@@ -1,7 +1,7 @@
 """A kernel that does nothing, and steps of n launches. Confirms chapter 09: what a launch costs.
 
 Python decides and queues each launch (eager), or the whole queue was recorded once and is started
-as one (a CUDA graph). `kernels.evidence.timed.launch_overhead` times both for this kernel and for
+as one (a CUDA graph). `kernels.evidence.launch_overhead` times both for this kernel and for
 `kernels.linear`, and fits a line: its slope is what one more launch adds.
 """
 

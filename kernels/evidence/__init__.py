@@ -7,6 +7,6 @@ Each rung is a module with that name; `confirm` climbs as many as this machine a
 
 from kernels.contract.errors import ImpossibleResult, PhysicsDisagrees, Unsupported
 from kernels.evidence.confirm import Evidence, confirm
-from kernels.evidence.timed.cpu import cpu_roofline
+from kernels.evidence.cpu import cpu_roofline
 
 __all__ = ["Evidence", "ImpossibleResult", "PhysicsDisagrees", "Unsupported", "confirm", "cpu_roofline"]

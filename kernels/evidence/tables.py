@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,6 +99,11 @@ def rungs(status: Mapping[str, str]) -> Table:
     """How each rung of evidence stands, in words."""
     cells: list[dict[str, Any]] = [{"rung": rung, "here": words} for rung, words in status.items()]
     return table(cells, ["rung", Column("here", "how it stands")], "evidence, rung by rung")
+
+
+def finding(words: str) -> str:
+    """The sentence that the numbers of the table above come to, as HTML."""
+    return f'<p class="rl-finding">{html.escape(words)}</p>'
 
 
 def _whole(value: float) -> str:

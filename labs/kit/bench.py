@@ -20,9 +20,8 @@ from book import catalog, cost
 from kernels.contract import devices
 from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence import timed
-from kernels.evidence.timed import ceilings as gpu_ceilings
 from kernels.evidence.timed import cpu
-from kernels.evidence.timed.ceilings import Ceilings
+from kernels.evidence.timed.ceilings import Ceilings, ceilings
 from kernels.evidence.timed.clocks import Clock, EventClock, WallClock
 from kernels.evidence.timed.machine import Device, cpu_here, gpu_here, why_not_timed
 from labs.kit import record
@@ -103,7 +102,7 @@ class Bench:
         seconds = self.clock.time(lambda: x @ w).seconds
         self.peaks.setdefault(self.dtype, {})["torch.matmul"] = 2 * size**3 / seconds
         if self.on_gpu:  # the layer's own kernel is held to more than one candidate
-            self._learn(gpu_ceilings.ceilings(self.device, self.dtype, self.clock))
+            self._learn(ceilings(self.device, self.dtype, self.clock))
         return SimpleNamespace(m=size, k=size, n=size, itemsize=self.itemsize, seconds=seconds)
 
     # -------------------------------------------------------------------------- the dial, the layer

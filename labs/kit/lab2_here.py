@@ -19,10 +19,10 @@ from kernels.contract.experiment import Experiment
 from kernels.evidence import published, recorded
 from kernels.evidence import timed as on_gpu
 from kernels.evidence.counted.interpreter import count as tallied
+from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.timed import machine
 from kernels.evidence.timed.ceilings import Ceilings, ceilings
 from kernels.evidence.timed.clocks import EventClock
-from kernels.evidence.timed.cpu import cpu_roofline
 from kernels.evidence.timed.machine import Device
 from labs.kit import local, record
 from labs.kit.asking import answer

@@ -112,9 +112,9 @@ def test_a_million_design_points_take_about_a_second():
         kv_itemsize=rng.choice([1, 2], n),
     )
     batch, context = rng.integers(1, 512, n), rng.integers(1, 131_072, n)
-    start = time.perf_counter()
+    start = time.process_time()  # of this process: no neighbour counts
     floors = serving.decode_step(d, batch, context).time
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     assert floors.shape == (n,)
     assert seconds < 5  # 0.3 s when nothing else runs
     one = h100(

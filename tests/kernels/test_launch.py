@@ -1,4 +1,4 @@
-"""kernels.noop and evidence.timed.launch_overhead: steps of n launches, and the lines through their times."""
+"""kernels.noop and evidence.launch_overhead: steps of n launches, and the lines through their times."""
 
 import math
 import subprocess
@@ -10,8 +10,7 @@ import torch
 from book.serving import step_law
 from kernels import noop
 from kernels.contract.errors import Unsupported
-from kernels.evidence import child_process, counted
-from kernels.evidence.timed import launch_overhead
+from kernels.evidence import child_process, counted, launch_overhead
 from kernels.evidence.timed.clocks import StepClock, Timing
 from tests.kernels.fakes import CARD
 
@@ -92,7 +91,7 @@ def test_on_a_cpu_it_is_torchs_and_says_so(on_this_cpu):
 def test_what_a_gpu_would_show_is_not_measured_yet(on_this_cpu):
     assert on_this_cpu.status["timed, on a GPU"] == "not measured yet: no GPU here"
     assert "not measured yet: no GPU here" in on_this_cpu._repr_html_()
-    with pytest.raises(Unsupported, match="not measured yet: no GPU here; on a CPU use overhead.cpu"):
+    with pytest.raises(Unsupported, match="not measured yet: no GPU here; on a CPU use launch_overhead.cpu"):
         launch_overhead.gpu()
     with pytest.raises(Unsupported, match="not measured yet"):
         launch_overhead.gpu(CARD.__class__("gpu", "Old", "cuda"))

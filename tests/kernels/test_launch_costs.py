@@ -6,9 +6,10 @@ import pytest
 import torch
 
 from book.serving import step_law
-from kernels.evidence.timed import launch_overhead
+from kernels.evidence import launch_overhead
+from kernels.evidence.launch_results import UNTRUSTED, Overhead
 from kernels.evidence.timed.clocks import Timing
-from kernels.evidence.timed.launch_fit import UNTRUSTED, Law, Line, Overhead
+from kernels.evidence.timed.launch_fit import Law, Line
 
 COUNTS = (8, 16, 32, 64, 128)
 FLOORS = (1e-4, 4e-4, 16e-4)
@@ -35,6 +36,15 @@ def test_points_on_a_line_are_believed_and_shown():
     text = shown(GOOD_LINE, GOOD_LAW)
     assert "5.00 µs" in text and "0.80" in text
     assert UNTRUSTED not in text
+
+
+def test_what_is_said_of_a_launch_follows_from_the_times():
+    both = Overhead("a pretended machine", 1e10, "a pretended copy", (GOOD_LINE,), (GOOD_LAW,))
+    assert "one more launch adds 5.00 µs" in both.finding and "a step costs 20.0 µs once" in both.finding
+    assert "each launch costs 3.13 µs" in both.finding
+    assert both.finding in repr(both) and both.finding in both._repr_html_()
+    busy = Overhead("a pretended machine", 1e10, "a pretended copy", (line([1e-3] * 5),), (GOOD_LAW,))
+    assert "make no line that can be believed" in busy.finding and "5.00 µs" not in busy.finding
 
 
 def test_a_burst_of_other_work_on_one_point_is_no_line():

@@ -11,9 +11,8 @@ import torch
 
 from kernels import measure
 from kernels.contract.errors import Unsupported
-from kernels.evidence import recorded
+from kernels.evidence import cpu, launch_overhead, recorded
 from kernels.evidence.recorded.write import ROOT
-from kernels.evidence.timed import cpu, launch_overhead
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 

@@ -58,8 +58,8 @@ def point_as_record(point: Mapping[str, Any]) -> dict[str, Any]:
     if "sizes" in point:
         return dict(point)
     rates = {name: point[name] for name in ("seconds", "bytes_per_s", "flops_per_s", "intensity")}
-    known = {*rates, "low", "high", "runs", "relative_error", "alarms"}
-    extra = {name: point[name] for name in ("low", "high", "runs") if name in point}
+    known = {*rates, "low", "high", "runs", "form", "relative_error", "alarms"}
+    extra = {name: point[name] for name in ("low", "high", "runs", "form") if name in point}
     return {
         "sizes": {name: value for name, value in point.items() if name not in known},
         **rates,

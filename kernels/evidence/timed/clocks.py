@@ -30,6 +30,37 @@ class Timing:
         return (self.high - self.low) / self.seconds
 
 
+@dataclass(frozen=True)
+class Gain:
+    """How many times as fast one thing ran as another, and the two ends that the noise leaves open."""
+
+    likely: float
+    low: float
+    high: float
+
+    def above(self, least: float) -> bool | None:
+        """Did it run more than `least` times as fast? None where the runs scatter too much to tell.
+
+        Other programs only add time, so the quiet runs may say yes; they say no only if the noise
+        could not have hidden a yes.
+        """
+        if self.likely > least:
+            return True
+        return None if self.high > least else False
+
+
+def gain(slow: Timing, fast: Timing, work: float = 1.0) -> Gain:
+    """How many times as fast `fast` ran as `slow`, by their quiet runs; it did `work` times as much."""
+    likely = work * slow.low / fast.low
+    noise = (1 + slow.spread) * (1 + fast.spread)
+    return Gain(likely, likely / noise, likely * noise)
+
+
+def quieter(one: Timing, other: Timing | None) -> Timing:
+    """Of two timings of the same work the one whose quiet runs were shorter."""
+    return one if other is None or one.low < other.low else other
+
+
 class Clock(Protocol):
     """Times `work`, spending about `budget` seconds on it."""
 

@@ -1,13 +1,13 @@
 """What a launch costs, timed: a step of n launches, eager and as a CUDA graph, and lines through both.
 
-    here = overhead.here()      # the GPU that is here; without one, this CPU by torch, and it says so
-    here.lines[0].per_launch    # seconds that one more launch adds: the slope
-    here.laws[0].fit.overhead   # seconds a step pays whatever it moves: the intercept (chapter 09)
+    here = launch_overhead.here()  # the GPU that is here; without one, this CPU by torch, and it says so
+    here.lines[0].per_launch       # seconds that one more launch adds: the slope
+    here.laws[0].fit.overhead      # seconds a step pays whatever it moves: the intercept (chapter 09)
 
 Two sweeps. More launches of one size (`Line`): the slope is a launch, the intercept what a step
 costs once. One number of launches with ever larger layers (`Law`): the step law, time = floor /
-efficiency + overhead, fitted by `book.serving.step_law`. What they look like, and when not to trust them:
-`kernels.evidence.timed.launch_fit`.
+efficiency + overhead, fitted by `book.serving.step_law`. What they look like:
+`kernels.evidence.launch_results`; when not to trust them: `kernels.evidence.timed.launch_fit`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any
 
 from book import catalog, cost
 from kernels.contract.errors import Unsupported
+from kernels.evidence.launch_results import Overhead, recorded
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.timed.clocks import Clock, StepClock, flush_bytes
 from kernels.evidence.timed.cpu import LABEL
-from kernels.evidence.timed.launch_fit import Law, Line, Overhead, recorded
+from kernels.evidence.timed.launch_fit import Law, Line
 from kernels.evidence.timed.machine import Device, cpu_here, gpu_here, why_not_timed
 
 COUNTS = (8, 16, 32, 64, 128)  # launches a step
@@ -88,7 +89,9 @@ def gpu(
     device = device or gpu_here()
     reason = why_not_timed(device)
     if reason:
-        raise Unsupported(f"The cost of a launch is {NOT_MEASURED}: {reason}; on a CPU use overhead.cpu().")
+        raise Unsupported(
+            f"The cost of a launch is {NOT_MEASURED}: {reason}; on a CPU use launch_overhead.cpu()."
+        )
     card = device.card()
     if bandwidth is None and card is None:
         raise Unsupported(f"{device.name} is not in the catalog: pass bandwidth=(bytes/s, where it is from).")

@@ -1,0 +1,219 @@
+"""The roofline of the CPU that is here, timed with torch: a real machine with a real ridge, in some seconds.
+
+A CPU has the same two limits as a GPU. This is the rung "timed" on "this CPU, torch": torch's
+kernels, not ours, which is said wherever it is shown. It is a call of its own, never part of a
+GPU's evidence. Nothing here fails because a machine is slow or busy: `finding` says what its times show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from book import cost
+from book.drawing.number_text import Column, Table, si, table
+from book.say import say
+from kernels.evidence import tables
+from kernels.evidence.timed import cpu as timing
+from kernels.evidence.timed.ceilings import Ceilings
+from kernels.evidence.timed.clocks import Clock, Gain, Timing, WallClock, gain
+from kernels.evidence.timed.cpu import ITEMSIZE, LABEL, ROWS, STREAM, WIDTHS
+from kernels.evidence.timed.machine import cpu_here
+
+SHARED = 0.65  # of the rows read the weights for nothing more, at the least, if few rows share the read
+MANY = 6.0  # times the FLOP/s of one row, at the least, of the most rows
+
+
+@dataclass(frozen=True)
+class CpuRoofline:
+    """What this CPU did. Seconds, bytes/s, FLOP/s, FLOP/byte; all in fp32 with torch.
+
+    copy, triad, read: bytes/s. dial: a long run of numbers, each group of k of them times one k by k
+    matrix, so each number read buys 2k FLOPs: intensity is near k / 4, a dial for the whole roof.
+    linear: y[m, n] = x[m, k] @ w[k, n] with k = n fixed and large. Both cost `cost.linear`.
+    Each point: sizes m, k, n and what `timing.timed_point` gives; those of `linear` have their "form".
+    """
+
+    name: str
+    threads: int
+    copy: float
+    triad: float
+    read: float
+    dial: tuple[dict[str, Any], ...]
+    linear: tuple[dict[str, Any], ...]
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """The best of each: the CPU's measured roof."""
+        timed = {f"torch linear, m = {p['m']}": p for p in self.linear}
+        timed |= {f"torch dial, width {p['k']}": p for p in self.dial}
+        peaks = {name: p["flops_per_s"] for name, p in timed.items()}
+        # One row of a linear layer only reads, and often beats every stream.
+        bandwidths = {"torch copy": self.copy, "torch triad": self.triad, "torch read": self.read}
+        bandwidths |= {name: p["bytes_per_s"] for name, p in timed.items()}
+        best, top = max(bandwidths, key=bandwidths.get), max(peaks, key=peaks.get)
+        return Ceilings("fp32", bandwidths[best], best, peaks[top], top, bandwidths, peaks)
+
+    def rate(self, m: int) -> float:
+        """FLOP/s of the linear layer at `m` rows. Raises ValueError for rows that were not timed."""
+        point = self._at(m)
+        return cost.linear(m, point["k"], point["n"], ITEMSIZE).flops / point["seconds"]
+
+    def gain(self, m: int) -> Gain:
+        """How many times the FLOP/s of one row `m` rows reached. Raises ValueError as `rate` does."""
+        one, more = (Timing(p["seconds"], p["low"], p["high"], 1) for p in (self._at(1), self._at(m)))
+        return gain(one, more, work=m)
+
+    def _at(self, m: int) -> dict[str, Any]:
+        for point in self.linear:
+            if point["m"] == m:
+                return point
+        raise ValueError(f"m = {m}: not timed; choose one of {', '.join(str(p['m']) for p in self.linear)}.")
+
+    @property
+    def finding(self) -> str:
+        """What the times of few rows and of many say of the shared read of the weights, whatever it is."""
+        few, many = self.linear[1], self.linear[-1]
+        return f"{_few(few, self.gain(few['m']))} {_many(many, self.gain(many['m']))}"
+
+    def points(self, which: str = "linear") -> list[dict[str, Any]]:
+        """One series for the explorer. which: "linear" or "dial"."""
+        series = {"linear": self.linear, "dial": self.dial}[which]
+        return [{"rung": "timed", "label": f"{which}, {LABEL}", "accelerator": None, "points": list(series)}]
+
+    def figure(self, *which: str) -> Any:
+        """One matplotlib figure: the measured roof and the points. which: "dial", "linear" or both."""
+        from book.drawing import figures  # needs matplotlib, which a machine that only measures may lack
+
+        names = which or ("dial", "linear")
+        tops = self.ceilings
+        alt = say(
+            "The roofline of this CPU as torch measured it: {bandwidth:.0f} GB/s and {peak:.0f} GFLOP/s.",
+            bandwidth=tops.bandwidth / 1e9,
+            peak=tops.peak / 1e9,
+        )
+        rises = [_rise(name, {"dial": self.dial, "linear": self.linear}[name], tops) for name in names]
+        series = [s for name in names for s in self.points(name)]
+        return figures.roofline([tops.roof(LABEL)], series, alt=" ".join([alt, *rises]))
+
+    def table(self) -> Table:
+        """One row for each row count of the linear layer, with the form in which torch was quickest."""
+        cells = [
+            {
+                "m": p["m"],
+                "intensity": p["intensity"],
+                "time": si(p["seconds"], "s"),
+                "flops": si(p["flops_per_s"], "FLOP/s"),
+                "bytes": si(p["bytes_per_s"], "B/s"),
+                "form": p["form"],
+            }
+            for p in self.linear
+        ]
+        columns = [
+            "m",
+            Column("intensity", "FLOP/byte"),
+            Column("time", say("time"), align="right"),
+            Column("flops", say("arithmetic"), align="right"),
+            Column("bytes", say("traffic"), align="right"),
+            Column("form", say("quickest as")),
+        ]
+        caption = say(
+            "timed, {label} ({name}, {threads} threads, fp32): copy {copy}, triad {triad}, read {read}; "
+            "linear, k = n = {size:,}",
+            label=LABEL,
+            name=self.name,
+            threads=self.threads,
+            copy=si(self.copy, "B/s"),
+            triad=si(self.triad, "B/s"),
+            read=si(self.read, "B/s"),
+            size=self.linear[0]["k"],
+        )
+        return table(cells, columns, caption)
+
+    def _repr_html_(self) -> str:
+        return f'<div class="rl-evidence">{self.table()._repr_html_()}{tables.finding(self.finding)}</div>'
+
+    def __repr__(self) -> str:
+        return f"{self.table()!r}\n\n{self.finding}"
+
+
+def _few(point: dict[str, Any], found: Gain) -> str:
+    said = {"rows": point["m"], "gain": found.likely, "form": point["form"]}
+    shown = found.above(SHARED * point["m"])
+    if shown:
+        return say(
+            "{rows} rows ran at {gain:.1f} times the FLOP/s of one: the weights were read once for all.",
+            **said,
+        )
+    if shown is None:
+        return say(
+            "{rows} rows ran at {gain:.1f} times the FLOP/s of one, but the times scatter too much to tell "
+            "whether they shared the read: this machine was too busy to show it.",
+            **said,
+        )
+    return say(
+        "{rows} rows ran at only {gain:.1f} times the FLOP/s of one, although one read of the weights would "
+        "do for all: in this run even the quickest form of torch's product, {form}, does not show it.",
+        **said,
+    )
+
+
+def _many(point: dict[str, Any], found: Gain) -> str:
+    said = {"rows": point["m"], "gain": found.likely}
+    shown = found.above(MANY)
+    if shown:
+        return say("{rows} rows ran at {gain:.0f} times the FLOP/s of one.", **said)
+    if shown is None:
+        return say("For {rows} rows it was {gain:.1f} times, which is no more certain.", **said)
+    return say("For {rows} rows it was {gain:.1f} times: here arithmetic binds early.", **said)
+
+
+def _rise(name: str, points: tuple[dict[str, Any], ...], tops: Ceilings) -> str:
+    """What the points of one series do, for the alt text."""
+    first, last = points[0], points[-1]
+    return say(
+        "{name}: from {low:.3g} to {high:.3g} FLOP/byte the rate goes from {slow} to {fast}, "
+        "which is {share:.0%} of the peak.",
+        name=name,
+        low=first["intensity"],
+        high=last["intensity"],
+        slow=si(first["flops_per_s"], "FLOP/s"),
+        fast=si(last["flops_per_s"], "FLOP/s"),
+        share=last["flops_per_s"] / tops.peak,
+    )
+
+
+def cpu_roofline(
+    *,
+    size: int = 8192,
+    rows: tuple[int, ...] = ROWS,
+    widths: tuple[int, ...] = WIDTHS,
+    clock: Clock | None = None,
+    budget: float = 0.15,
+) -> CpuRoofline:
+    """Time copy, triad, the dial and a linear layer on this CPU; about 8 seconds.
+
+    size: k = n of the linear layer; its weights must be larger than the last-level cache.
+    rows: two row counts or more, rising, the first of them 1. budget: seconds of timing a point.
+    Raises nothing about speed: `finding` says in words what the times show.
+    """
+    import torch
+
+    clock = clock or WallClock()
+    return CpuRoofline(
+        cpu_here().name,
+        torch.get_num_threads(),
+        *_stream_rates(clock, budget),
+        tuple(timing.dial(clock, width, budget) for width in widths),
+        tuple(timing.linear(clock, size, rows, budget)),
+    )
+
+
+def _stream_rates(clock: Clock, budget: float, n: int = STREAM) -> tuple[float, float, float]:
+    took = timing.stream(clock, budget, n)
+    copied, added = (work(n, ITEMSIZE).bytes for work in (cost.copy, cost.triad))
+    return (
+        copied / took["copy"].seconds,
+        added / took["triad"].seconds,
+        n * ITEMSIZE / took["read"].seconds,
+    )
