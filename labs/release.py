@@ -85,7 +85,7 @@ def _digest(assignment: Assignment, root: Path) -> str:
     made_by = [path.read_text(encoding="utf-8") for path in sorted(makers)]
     project = (root / "pyproject.toml").read_text(encoding="utf-8")
     versions = [version("nbgrader"), version("nbformat")]
-    whole = fingerprint(code, root, text, project, *made_by, *versions)
+    whole = fingerprint(code, root, text, project, *made_by, *versions, whole=True)
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 

@@ -31,7 +31,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.portable import unpack
-from book.portable.dependencies import askers, left_out, unnamed_data
+from book.portable.dependencies import askers, left_out
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL_ID = "setup-embedded"
@@ -40,6 +40,7 @@ ABOUT = """\
 # The modules that this notebook imports travel in the text at the end of this cell. Running it
 # writes them to a folder of your own and puts that first on Python's path. Nothing is downloaded,
 # nothing is installed: torch and Triton stay the ones that are here."""
+AT_HOME = ("book.portable",)  # what makes notebooks portable needn't travel where it is only asked for late
 LINE = 2000  # characters; one endless line makes editors slow, many short ones make the cell long
 
 
@@ -137,11 +138,11 @@ def contents(
 ) -> dict[str, str]:
     """path -> text of everything that travels, sorted; see `pack`."""
     without = tuple(without)
-    found: Mapping[Path, Path | None] = askers(cells, root, without)
+    found: Mapping[Path, Path | None] = askers(cells, root, (*without, *AT_HOME))
     _refuse(found, root, without)
     # A notebook is never read by a module that travels. A lab's master stands in a folder of a name
     # that its modules say, and must not come along.
-    files = {path for path in set(found) - unnamed_data(found, root) if path.suffix != ".ipynb"}
+    files = {path for path in found if path.suffix != ".ipynb"}
     for path in extra:
         path = root / path
         inside = [p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts]

@@ -1,31 +1,31 @@
-"""Which of our files a notebook's outputs depend on, found by reading and never by running.
+"""Which of our files a notebook or a kernel depends on, found by reading and never by running.
 
-A cell imports modules of `book`, `kernels` and `labs`; those import others; some of them read data
-files. The closure errs on the large side: imports inside functions count, so does a module that is
-only named in a string (work handed to a child process), and so do data files beside a module.
+A cell imports modules of `book`, `kernels` and `labs`; those import others; some of them name data
+files. Two sets of files follow from that, and both err on the large side: imports inside functions
+count, and so does a module that is only named in a string (work handed to a child process).
+
+    closure(cells, root)      every file that importing runs: what must travel with a notebook
+    fingerprint(cells, root)  a hash of what can change what the cells do: run them again if it moved
+
+The second set is the smaller one. Importing `book.cost` runs all files of `book/cost/`, but
+`cost.linear(...)` comes from one of them, and the package's `__init__.py` only hands it on. So a
+package that is on the way counts with its own code, its imports don't, and of what it hands on only
+what somebody takes. (Our packages import nothing for the sake of an effect.)
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import os
-import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
-PACKAGES = ("book", "kernels", "labs")
-DATA_SUFFIXES = {".yaml", ".yml", ".json", ".csv", ".toml"}
-
-# "kernels.linear", or "kernels.linear:experiment" as a child process is told
-_MODULE_NAME = re.compile(rf"((?:{'|'.join(PACKAGES)})(?:\.\w+)+)(?::\w+)?\Z")
-_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\Z")
+from book.portable import reading
+from book.portable.reading import PACKAGES, Import, Module
 
 
 def closure(cells: Iterable[str], root: Path) -> set[Path]:
-    """Every file under `root` that code cells with these sources depend on."""
+    """Every file under `root` that code cells with these sources run or read."""
     return set(askers(cells, root))
 
 
@@ -35,22 +35,22 @@ def askers(cells: Iterable[str], root: Path, without: Sequence[str] = ()) -> dic
     without: modules that are left out, and all below them, where they are only imported later (inside
     a function, or named in a string). Where an import at the top of a module needs one, it is found.
     """
-    named = cache(lambda name: tuple(_module_files(name, root)))  # many modules import the same ones
+    named = cache(lambda name: tuple(_run_by(name, root)))  # many modules import the same ones
 
-    def files(imports: Iterable[tuple[str, bool]]) -> list[Path]:
-        wanted = ((file, later) for name, later in imports for file in named(name))
+    def files(module: Module) -> list[Path]:
+        wanted = ((file, one.later) for one in module.imports for file in named(one.name))
         return [file for file, later in wanted if not (later and left_out(file, root, without))]
 
     found: dict[Path, Path | None] = {}
-    waiting = [(file, None) for cell in cells for file in files(_imported_names(_parse_cell(cell), ""))]
+    waiting: list[tuple[Path, Path | None]] = [(file, None) for file in files(reading.cells(cells))]
     while waiting:
         path, asker = waiting.pop()
         if path in found:
             continue
         found[path] = asker
-        imports, paths = _read_module(path, root)
-        waiting += [(file, path) for file in files(imports)]
-        for file in _data(paths, path, root):
+        module = reading.read(path, root)
+        waiting += [(file, path) for file in files(module)]
+        for file in _data(module, path, root):
             found.setdefault(file, path)
     return found
 
@@ -61,86 +61,56 @@ def left_out(path: Path, root: Path, without: Iterable[str]) -> tuple[str, str] 
     return next(((name, module) for name in without if f"{module}.".startswith(f"{name}.")), None)
 
 
-def _read_module(path: Path, root: Path) -> tuple[tuple[tuple[str, bool], ...], frozenset[str]]:
-    """What a module imports (see `_imported_names`), and the paths that it names."""
-    state = path.stat()
-    return _parsed(path, _package(path, root), state.st_mtime_ns, state.st_size)
+def fingerprint(cells: Iterable[str], root: Path, *more: str, whole: bool = False) -> str:
+    """A hash of all that decides what these cells do, and of `more` (versions, the device).
 
-
-@lru_cache(maxsize=1024)  # the chapters share most of their modules
-def _parsed(
-    path: Path, package: str, changed: int, size: int
-) -> tuple[tuple[tuple[str, bool], ...], frozenset[str]]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return tuple(_imported_names(tree, package)), frozenset(_named_paths(tree))
-
-
-def unnamed_data(files: Iterable[Path], root: Path) -> set[Path]:
-    """Data files of a closure that count only because they lie beside a module: none of it names them."""
-    files = set(files)
-    modules = [path for path in files if path.suffix == ".py"]
-    names = {name.split("/")[-1] for path in modules for name in _read_module(path, root)[1]}
-
-    def named(path: Path) -> bool:
-        folders = [f for f in path.parents if f.is_relative_to(root) and not any(f.glob("*.py"))]
-        return path.name in names or any(folder.name in names for folder in folders)
-
-    return {path for path in files.difference(modules) if not named(path)}
-
-
-def fingerprint(cells: Iterable[str], root: Path, *more: str) -> str:
-    """A hash of the closure's names and contents, and of `more` (versions, the device)."""
+    whole: of the closure instead, for what is made of the files themselves.
+    """
     digest = hashlib.sha256("\0".join(more).encode())
-    for path in sorted(closure(cells, root)):
+    files = dict.fromkeys(closure(cells, root)) if whole else deciding(cells, root)
+    for path, own in sorted(files.items()):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        digest.update(hashlib.sha256(path.read_bytes() if own is None else own.encode()).digest())
     return digest.hexdigest()
 
 
-def _parse_cell(source: str) -> ast.AST:
-    from IPython.core.inputtransformer2 import TransformerManager
+def deciding(cells: Iterable[str], root: Path) -> dict[Path, str | None]:
+    """The files that decide what these cells do, each with what counts of it.
 
-    try:
-        return ast.parse(TransformerManager().transform_cell(source))
-    except SyntaxError:  # running the cell will say so much better
-        return ast.Module([], [])
-
-
-def _package(path: Path, root: Path) -> str:
-    return ".".join(path.parent.relative_to(root).parts)
-
-
-def _imported_names(tree: ast.AST, package: str) -> Iterator[tuple[str, bool]]:
-    """Each imported name, and whether it is only needed later: inside a function, or named in a string."""
-    face = set(_face_table(tree).values())  # a table of names for others: it imports nothing
-    waiting = deque([(tree, False)])
+    None: all of the file. Text: it is a package on the way, of which its own code counts, and of the
+    names that it hands on those that were taken, with where they come from.
+    """
+    whole: set[Path] = set()
+    taken: dict[Path, set[str]] = {}
+    waiting = list(reading.cells(cells).imports)
+    asked: set[Import] = set()
     while waiting:
-        node, later = waiting.popleft()
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, later) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parents = package.split(".")
-                parents = parents[: len(parents) - node.level + 1]
-                base = ".".join([*parents, *filter(None, [base])])
-            yield from ((f"{base}.{alias.name}", later) for alias in node.names)
-        elif (named := _MODULE_NAME.match(_text(node))) and named[1] not in face:
-            yield named[1], True
-        inside = later or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or _for_types(node)
-        waiting.extend((child, inside) for child in ast.iter_child_nodes(node))
+        one = waiting.pop()
+        if one in asked or one.name.split(".")[0] not in PACKAGES:
+            continue
+        asked.add(one)
+        packages, target, more = _decided_by(one, root)
+        for package in packages:
+            taken.setdefault(package, set())
+        for package, line, name in more:
+            taken.setdefault(package, set()).add(line)
+            waiting.append(name)
+        if target is not None and target not in whole:
+            module = reading.read(target, root)
+            whole |= {target, *_data(module, target, root)}
+            waiting += [*module.imports, *_looked_for(module, root)]
+    kept = {path: "\n".join([reading.read(path, root).rest, *sorted(lines)]) for path, lines in taken.items()}
+    return {**kept, **dict.fromkeys(whole)}
 
 
-def _for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-
-
-def _module_files(name: str, root: Path) -> Iterator[Path]:
+def _run_by(name: str, root: Path) -> Iterator[Path]:
     """The files that importing `name` runs: each parent package, then the module.
 
     The last part of the name may be an attribute of a module; then it names no file.
     """
-    name = _face(root).get(name, name)
+    first, _, last = name.rpartition(".")
+    if first in PACKAGES and (root / first / "__init__.py").is_file():
+        name = reading.read(root / first / "__init__.py", root).face.get(last, name)
     parts = name.split(".")
     if parts[0] not in PACKAGES:
         return
@@ -151,61 +121,59 @@ def _module_files(name: str, root: Path) -> Iterator[Path]:
                 yield path
 
 
-@cache
-def _face(root: Path) -> dict[str, str]:
-    """What can be imported from `book` itself, "book.explore", and the module that has it: its FACE table."""
-    path = root / "book" / "__init__.py"
-    tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else ast.Module([], [])
-    return {f"book.{name}": module for name, module in _face_table(tree).items()}
+Handed = tuple[Path, str, Import]  # by which package, "name = where from", and what is asked next
 
 
-def _face_table(tree: ast.AST) -> dict[str, str]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["FACE"]:
-            return ast.literal_eval(node.value)
-    return {}
+def _decided_by(one: Import, root: Path) -> tuple[list[Path], Path | None, list[Handed]]:
+    """Packages on the way to a name, the file that it means (if it is one), and what they hand on."""
+    *parents, last = one.name.split(".")
+    inits = [root.joinpath(*parents[: n + 1], "__init__.py") for n in range(len(parents))]
+    way = [path for path in inits if path.is_file()]
+    package = inits[-1] if inits and inits[-1].is_file() else None
+    source = reading.read(package, root).exports.get(last) if package else None
+    more: list[Handed] = []
+    if package and source not in (None, one.name):
+        more.append((package, f"{last} = {source}", Import(source, one.later, one.used)))
+
+    base = root.joinpath(*parents, last)
+    init, module = base / "__init__.py", base.with_suffix(".py")
+    if module.is_file():
+        return way, module, more
+    if init.is_file() and one.used is not None:  # only for names of it: each is asked for in its turn
+        names = [Import(f"{one.name}.{name}", one.later, None) for name in sorted(one.used)]
+        return [*way, init], None, more + [(init, name.name, name) for name in names]
+    if init.is_file():
+        return way, init, more
+    if package:  # it is defined in the package itself, or not at all
+        return way, None if more else package, more
+    owner = root.joinpath(*parents).with_suffix(".py")  # a name in a module
+    return way, owner if parents and owner.is_file() else None, more
 
 
-def _data(names: Iterable[str], module: Path, root: Path) -> set[Path]:
-    """Data files beside the module, and the files and data folders that it names.
+def _looked_for(module: Module, root: Path) -> list[Import]:
+    """The modules that a module finds by looking into packages."""
+    found = []
+    for package in module.looked_in:
+        for path in root.joinpath(*package.split(".")).glob("*.py"):
+            found.append(Import(f"{package}.{path.stem}", True, None))
+    return found
 
-    Of a folder, those files count that the module names too; if it names none, all of them.
+
+def _data(module: Module, path: Path, root: Path) -> set[Path]:
+    """The files and data folders that a module names, from its own folder or from one above it.
+
+    Of a folder, those files count that the module names too; if it names none, all of them. A folder
+    that holds code, and whatever is hidden (.git), is nobody's data.
     """
-    found = {p for p in module.parent.iterdir() if p.suffix in DATA_SUFFIXES}
-    bases = [p for p in module.parents if p == root or root in p.parents]
-    # Most names are no paths: don't ask for each. And what is hidden, such as .git, is nobody's data.
-    there = {base: {name for name in os.listdir(base) if not name.startswith(".")} for base in bases}
-    for path in (base / name for base in bases for name in names if name.split("/")[0] in there[base]):
-        if path.is_file():
-            found.add(path)
-        elif path.is_dir() and not any(path.rglob("*.py")):
-            files = {p for p in path.rglob("*") if p.is_file()}
-            found |= {p for p in files if p.name in names} or files
+    found = set()
+    bases = [p for p in path.parents if p == root or root in p.parents]
+    # Most strings are no paths: don't ask for each.
+    there = {base: {p.name for p in base.iterdir() if not p.name.startswith(".")} for base in bases}
+    for base in bases:
+        for file in (base / name for name in module.paths if name.split("/")[0] in there[base]):
+            if file.is_file():
+                found.add(file)
+            elif file.is_dir() and not any(file.rglob("*.py")):
+                inside = {p for p in file.rglob("*") if p.is_file()}
+                found |= {p for p in inside if p.name in module.paths} or inside
     return {p for p in found if p.suffix != ".py"}
-
-
-def _named_paths(tree: ast.AST) -> set[str]:
-    """Constant strings that look like paths; `x / "a" / "b"` is read as "a/b"."""
-    names: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            tail, left = [], node
-            while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Div) and _text(left.right):
-                tail.insert(0, _text(left.right))
-                left = left.left
-            if tail:
-                names.add("/".join(tail))
-                visit(left)
-                return
-        if text := _text(node):
-            names.add(text)
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    visit(tree)
-    return {name for name in names if _PATH.match(name) and ".." not in name.split("/")}
-
-
-def _text(node: ast.AST) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -13,17 +13,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import inspect
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from kernels.contract import errors
-from kernels.contract.experiment import Experiment
+from kernels.evidence.addresses import find
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,24 +78,6 @@ def _unwrap(answer: dict[str, Any]) -> Any:
     raise (kind or RuntimeError)(answer["message"])
 
 
-def spec(experiment: Experiment) -> str:
-    """Where a child finds this experiment: "kernels.linear:experiment"."""
-    module = importlib.import_module(experiment.run.__module__)
-    for name, value in vars(module).items():
-        if value is experiment:
-            return f"{module.__name__}:{name}"
-    raise ValueError(
-        f"experiment {experiment.name!r}: no name in {module.__name__} holds it, so a child process "
-        "cannot import it; define it at the top level of the module of its `run` function."
-    )
-
-
-def find(where: str) -> Any:
-    """The object that `spec` described."""
-    module, _, name = where.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 # ------------------------------------------------------------------ answers kept between runs
 
 
@@ -112,37 +96,48 @@ def cache_dir() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-@functools.cache
-def source_hash() -> str:
-    """A hash of everything an answer depends on: kernels, costs, catalog, Triton and torch."""
-    from importlib.metadata import PackageNotFoundError, version
+def key(request: dict[str, Any], decided: str, *, interpret: bool) -> str:
+    """What the answer to a request is kept under. decided: see `decided_by`."""
+    text = json.dumps([request, interpret, decided], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    digest = hashlib.sha256()
-    kernels, book = ROOT / "kernels", ROOT / "book"
-    files = [*kernels.glob("*.py"), *kernels.glob("contract/*.py"), *kernels.glob("tiling/*.py")]
-    files += kernels.glob("evidence/compiled/*.py")
-    files += [*book.glob("cost/*.py"), *book.glob("catalog/*.*")]
-    for path in sorted(files):
-        digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+
+def decided_by(task: str, experiment: str) -> str:
+    """A hash of all that decides the answers to a task about this experiment (its address).
+
+    That is the code of both with everything that they use, and the versions of Triton and torch.
+    Another kernel, or the code that measures, is none of its business.
+    """
+    modules = [where.partition(":")[0] for where in (TASKS[task], experiment)]
+    sources = [inspect.getsource(importlib.import_module(module)) for module in modules]
+    try:
+        from book.portable.dependencies import fingerprint  # late: it stays at home, see `bundle.AT_HOME`
+    except ImportError:
+        # We travelled in a notebook. This folder was made for that, and has its version for a name.
+        text = [ROOT.name, *_versions(), *sources]
+        return hashlib.sha256("\0".join(text).encode()).hexdigest()
+    return fingerprint(sources, ROOT, *_versions(), *sources)
+
+
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    found = []
     for package in ("triton", "torch"):
         try:
-            digest.update(version(package).encode())
+            found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
-            digest.update(b"absent")
-    return digest.hexdigest()
+            found.append(f"no {package}")
+    return tuple(found)
 
 
-def cached(requests: Sequence[dict[str, Any]], *, interpret: bool, extra: Callable[[dict], str]) -> list[Any]:
-    """`run`, but answers that are on disk already are read from there.
-
-    extra: text that belongs to the key as well (the source of a module outside this repository).
-    """
+def cached(requests: Sequence[dict[str, Any]], *, interpret: bool) -> list[Any]:
+    """`run`, but answers that are on disk already are read from there."""
     folder = cache_dir()
-    paths: list[Path | None] = []
-    for request in requests:
-        key = json.dumps([request, interpret, source_hash(), extra(request)], sort_keys=True)
-        name = hashlib.sha256(key.encode()).hexdigest()[:32] + ".json"
-        paths.append(folder / request["task"] / name if folder else None)
+    decided = functools.cache(decided_by)  # now and not for good: somebody may be editing a kernel
+    paths: list[Path | None] = [None] * len(requests)
+    for i, one in enumerate(requests if folder else ()):
+        name = key(one, decided(one["task"], one["experiment"]), interpret=interpret)
+        paths[i] = folder / one["task"] / f"{name}.json"
     answers = [_read(path) for path in paths]
     missing = [i for i, answer in enumerate(answers) if answer is None]
     for i, value in zip(missing, run([requests[i] for i in missing], interpret=interpret), strict=True):
@@ -154,7 +149,7 @@ def cached(requests: Sequence[dict[str, Any]], *, interpret: bool, extra: Callab
 
 def _read(path: Path | None) -> Any:
     try:
-        return json.loads(path.read_text()) if path else None
+        return json.loads(path.read_text(encoding="utf-8")) if path else None
     except (OSError, ValueError):
         return None
 

@@ -19,8 +19,8 @@ from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled as compiling
 from kernels.evidence import published, recorded, timed
+from kernels.evidence.addresses import key
 from kernels.evidence.counted import counted_rows
-from kernels.evidence.experiments import key
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.machine import gpu_here, why_not_timed

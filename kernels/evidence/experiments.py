@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import kernels
 from kernels.contract.experiment import Experiment
-from kernels.evidence import child_process
+from kernels.evidence.addresses import key
 
 
 def all_experiments() -> dict[str, Experiment]:
@@ -21,19 +21,6 @@ def all_experiments() -> dict[str, Experiment]:
         mine = [v for v in vars(where).values() if isinstance(v, Experiment)]
         found |= {key(one): one for one in mine if one.run.__module__ == where.__name__}
     return found
-
-
-def key(experiment: Experiment) -> str:
-    """What records call an experiment: its name, or "stream.triad" for `stream.triad_experiment`.
-
-    A kernel file's main experiment is called `experiment` there; others have a word before that.
-    """
-    try:
-        attribute = child_process.spec(experiment).partition(":")[2]
-    except ValueError:  # one that was made on the spot
-        return experiment.name
-    word = attribute.removesuffix("experiment").removesuffix("_")
-    return f"{experiment.name}.{word}" if word else experiment.name
 
 
 def choose(names: Iterable[str] | None) -> dict[str, Experiment]:

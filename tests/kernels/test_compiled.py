@@ -1,12 +1,15 @@
 """The rung "compiled": real compilations for chips that are not here, and the readers of their code."""
 
+import sys
+
 import pytest
 
 from kernels.contract.errors import Unsupported
 from kernels.contract.targets import TARGETS, occupancy, target
 from kernels.evidence import child_process, compiled
+from kernels.evidence.addresses import address, key
 from kernels.evidence.compiled import machine_code
-from kernels.evidence.experiments import all_experiments, key
+from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
 from tests.kernels.toy import experiment as toy
 
@@ -108,23 +111,44 @@ def test_an_unknown_target_lists_the_known_ones():
         compiled.run(toy, targets=["sm_91"])
 
 
-def test_answers_are_kept_and_read_back(tmp_path, monkeypatch):
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """How many requests each child process was given; none is started, and nothing is kept for good."""
     monkeypatch.setenv("INFERENCE_ROOFLINE_CACHE", str(tmp_path))
-    started = []
-    monkeypatch.setattr(
-        child_process, "run", lambda asked, **_: started.append(len(asked)) or [[7]] * len(asked)
-    )
-    requests = [{"task": "compile", "n": i} for i in range(2)]
+    asked = []
+    monkeypatch.setattr(child_process, "run", lambda some, **_: asked.append(len(some)) or [[7]] * len(some))
+    return asked
+
+
+REQUESTS = [{"task": "compile", "experiment": address(toy), "n": i} for i in range(2)]
+
+
+def test_answers_are_kept_and_read_back(started):
     for _ in range(2):
-        assert child_process.cached(requests, interpret=False, extra=lambda r: "") == [[7], [7]]
+        assert child_process.cached(REQUESTS, interpret=False) == [[7], [7]]
     assert started == [2, 0]
-    assert child_process.cached(requests[:1], interpret=False, extra=lambda r: "changed source") == [[7]]
+    child_process.cached([REQUESTS[1], REQUESTS[0] | {"n": 5}], interpret=False)
     assert started == [2, 0, 1]
+
+
+def test_an_answer_is_asked_for_again_when_its_code_changed(started, monkeypatch):
+    child_process.cached(REQUESTS, interpret=False)
+    monkeypatch.setattr(child_process.inspect, "getsource", lambda module: "changed = True")
+    child_process.cached(REQUESTS, interpret=False)
+    assert started == [2, 2]
+
+
+def test_in_a_notebook_the_version_that_travelled_decides(started, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "book.portable.dependencies", None)  # it stays at home
+    for folder in ("1.0+aaaa", "1.0+aaaa", "1.0+bbbb"):
+        monkeypatch.setattr(child_process, "ROOT", tmp_path / folder)
+        child_process.cached(REQUESTS, interpret=False)
+    assert started == [2, 0, 2]
 
 
 def test_an_error_in_the_child_arrives_with_its_own_sentence():
     with pytest.raises(ValueError, match="not known here"):
-        request = {"task": "compile", "experiment": child_process.spec(toy), "dtype": "fp16", "sizes": {}}
+        request = {"task": "compile", "experiment": address(toy), "dtype": "fp16", "sizes": {}}
         child_process.run([request | {"target": "sm_1"}], interpret=False)
 
 

@@ -100,7 +100,7 @@ def _replace(app: Sphinx, docname: str) -> bool:
     notebook = stripped(nbformat.read(source, as_version=4))
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     maker = [inspect.getsource(module) for module in (bundle, unpack)]
-    parts = [nbformat.writes(notebook), fingerprint(code, root, *maker)]
+    parts = [nbformat.writes(notebook), fingerprint(code, root, *maker, whole=True)]
     stamp = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     # Sphinx may copy the source anew, so what was made is kept outside the site.
     kept = Path(app.doctreedir) / "downloads" / f"{docname}.ipynb"

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +15,7 @@ from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as find_target
 from kernels.evidence import child_process
+from kernels.evidence.addresses import address
 from kernels.evidence.sweeps import sweep
 
 FP8_SINCE = 89  # the first NVIDIA architecture for which Triton compiles e4m3
@@ -96,13 +95,13 @@ def cases(
         requests.append(
             {
                 "task": "compile",
-                "experiment": child_process.spec(experiment),
+                "experiment": address(experiment),
                 "target": name,
                 "dtype": dtype or best_dtype(experiment, chip),
                 "sizes": sizes,
             }
         )
-    answers = child_process.cached(requests, interpret=False, extra=_source)
+    answers = child_process.cached(requests, interpret=False)
     return tuple(
         Compiled(target=request["target"], dtype=request["dtype"], sizes=request["sizes"], **facts)
         for request, answer in zip(requests, answers, strict=True)
@@ -171,7 +170,3 @@ def _calls_dot(kernel: Any, seen: set[Any]) -> bool:
 
 def _or(names: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else "another target"]))
-
-
-def _source(request: dict[str, Any]) -> str:
-    return inspect.getsource(importlib.import_module(request["experiment"].partition(":")[0]))

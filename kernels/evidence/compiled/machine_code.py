@@ -16,7 +16,7 @@ from typing import Any
 
 from kernels.contract.targets import Target, occupancy
 from kernels.contract.targets import target as find_target
-from kernels.evidence.child_process import find
+from kernels.evidence.addresses import find
 
 # What the hardware's documentation calls them, and the opcode that shows it in the listing.
 MATRIX = {

@@ -11,6 +11,7 @@ from book import catalog
 from kernels.contract import devices
 from kernels.contract.experiment import Experiment
 from kernels.evidence import child_process, counted
+from kernels.evidence.addresses import address, find
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def rows(
     """
     if devices.MODE == "interpreted":
         return tuple(_row(experiment, one, dtype) for one in sizes)
-    where = child_process.spec(experiment)
+    where = address(experiment)
     requests = [{"task": "count", "experiment": where, "sizes": one, "dtype": dtype} for one in sizes]
     return tuple(CountedRow(**answer) for answer in child_process.run(requests, interpret=True))
 
@@ -75,7 +76,7 @@ def why_not() -> str:
 
 def count_request(request: dict[str, Any]) -> dict[str, Any]:
     """The child's side: one counted row as JSON can hold it."""
-    return vars(_row(child_process.find(request["experiment"]), request["sizes"], request["dtype"]))
+    return vars(_row(find(request["experiment"]), request["sizes"], request["dtype"]))
 
 
 def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> CountedRow:

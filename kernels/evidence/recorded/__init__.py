@@ -176,7 +176,7 @@ def points(
 ) -> tuple[dict[str, Any], ...]:
     """Recorded series of one experiment, for the explorer: {"rung", "label", "accelerator", "points"}.
 
-    experiment: its key (see kernels.evidence.experiments). accelerator: only this card's, by
+    experiment: its key (see kernels.evidence.addresses). accelerator: only this card's, by
     catalog id. Points with an alarm stay in the file and out of the picture. others: also
     what stands for our kernel in a reader's own record, such as "torch linear", labelled with whose
     code it was. () means "not measured yet".

@@ -19,7 +19,8 @@ from typing import Any
 
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
-from kernels.evidence.child_process import ROOT, environment, find, spec
+from kernels.evidence.addresses import address, find
+from kernels.evidence.child_process import ROOT, environment
 
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
 _UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
@@ -47,7 +48,7 @@ def dram_bytes(
     ncu = ncu or ncu_path()
     if ncu is None:
         raise Unsupported("DRAM bytes were not counted: `ncu` (NVIDIA Nsight Compute) is not installed here.")
-    request = json.dumps({"experiment": spec(experiment), "dtype": dtype, "sizes": dict(sizes)})
+    request = json.dumps({"experiment": address(experiment), "dtype": dtype, "sizes": dict(sizes)})
     command = [
         ncu, "--csv", "--print-units", "base", "--profile-from-start", "off",
         "--metrics", f"{READ},{WRITE}", sys.executable, "-m", "kernels.evidence.timed.dram", request,
