@@ -19,6 +19,7 @@ import sympy
 
 from book import roofline
 from book.cost import Cost
+from book.formulas.code_generation import javascript, numeric
 
 Scale = Literal["linear", "log2"]
 Source = Literal["", "accelerator", "dtype", "model"]
@@ -250,7 +251,7 @@ class Formula:
     @cached_property
     def _functions(self) -> dict[str, Callable[..., Any]]:
         arguments = [p.sympy for p in self.parameters]
-        return {k: sympy.lambdify(arguments, e, "numpy") for k, e in self.outputs.items()}
+        return {k: numeric(arguments, e) for k, e in self.outputs.items()}
 
     def evaluate(self, output: str = "", **values: Any) -> Any:
         """One output at these values (numbers or arrays); parameters left out keep their default.
@@ -286,17 +287,6 @@ class Formula:
 def preset_name(group: str, label: str) -> str:
     """A preset as the dropdown, the link and `explore` know it."""
     return f"{group} / {label}" if label else group
-
-
-def javascript(expression: sympy.Expr) -> str:
-    """One SymPy expression as a JavaScript expression. Raises ValueError if SymPy can't print it."""
-    try:
-        code = sympy.jscode(sympy.sympify(expression), strict=True)
-    except NotImplementedError:
-        code = "\n"
-    if "\n" in code:
-        raise ValueError(f"{expression}: SymPy has no one-line JavaScript for this; state it otherwise.")
-    return code
 
 
 def roof_javascript() -> dict[str, str]:

@@ -6,7 +6,7 @@ import pytest
 import sympy
 
 from book import cost, roofline
-from book.formulas.formula import Formula, Parameter, javascript, roof_javascript, symbol
+from book.formulas.formula import Formula, Parameter, roof_javascript, symbol
 from tests import formulas
 
 
@@ -71,8 +71,3 @@ def test_a_formula_with_a_stray_symbol_is_refused():
 def test_a_default_outside_its_range_is_refused():
     with pytest.raises(ValueError, match="default 9 lies outside 1 to 8"):
         Parameter("a", "a", 9, 1, 8)
-
-
-def test_what_sympy_cannot_print_as_javascript_is_refused():
-    with pytest.raises(ValueError, match="no one-line JavaScript"):
-        javascript(sympy.harmonic(symbol("i")))

@@ -1,8 +1,9 @@
 // The formulas, as generated from Python, and what they say about one position of the sliders.
+import prelude from "./prelude.js";
 
 /** A generated JavaScript expression as a function of the named arguments. */
 export function compile(names, code) {
-  return new Function(...names, `"use strict"; return (${code});`);
+  return new Function("prelude", ...names, `"use strict"; return (${code});`).bind(null, prelude);
 }
 
 /** All outputs of a payload's formula and the roof, as functions of {symbol: value}. */

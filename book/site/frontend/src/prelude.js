@@ -1,0 +1,37 @@
+// The functions that generated code calls and JavaScript lacks. Python takes them from mpmath, and a
+// test holds both together: tests/book/test_code_generation.py.
+
+const SHIFT = 16; // from here on the asymptotic series of the harmonic numbers is exact to a double
+const SERIES = [1 / 2, -1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132]; // of y^-1, y^-2, y^-4, y^-6 ...
+
+/** H(y) - ln y - γ, for y of at least SHIFT. */
+function tail(y) {
+  const square = y * y;
+  let [total, power] = [SERIES[0] / y, 1];
+  for (const coefficient of SERIES.slice(1)) total += coefficient / (power *= square);
+  return total;
+}
+
+/**
+ * The harmonic number 1 + 1/2 + ... + 1/n; between whole n its smooth continuation. n ≥ 0.
+ * The first terms of H(n) = Σ n/(i(n+i)), and the rest as a difference in which γ cancels.
+ */
+function harmonic(n) {
+  let total = Math.log1p(n / SHIFT) + (tail(n + SHIFT) - tail(SHIFT));
+  for (let i = SHIFT; i >= 1; i--) total += n / (i * (n + i));
+  return total;
+}
+
+/** term(low) + ... + term(high), in whole steps; nothing if high < low. Small terms aren't lost beside large ones. */
+function sum(low, high, term) {
+  let [total, lost] = [0, 0];
+  for (let i = Math.ceil(low); i <= high; i++) {
+    const next = term(i);
+    const grown = total + next;
+    lost += Math.abs(total) >= Math.abs(next) ? total - grown + next : next - grown + total;
+    total = grown;
+  }
+  return total + lost;
+}
+
+export default { harmonic, sum };
