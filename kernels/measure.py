@@ -22,7 +22,7 @@ from book.drawing.number_text import si
 from book.drawing.number_text import table as as_table
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
-from kernels.evidence import launch_overhead, recorded, timed
+from kernels.evidence import alarm, launch_overhead, recorded, timed
 from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.experiments import choose
 from kernels.evidence.recorded import write
@@ -151,11 +151,22 @@ def measure_gpu(
         recorded.save(record, out)
         took = time.perf_counter() - began
         say(f"[{number}/{len(right)}] {name}: {len(points)} points, {took:.0f} s so far")
+    for found in _dtypes_compared(record, device):
+        record["notes"].append(found.sentence)
+        say(f"  {found.sentence}")
+        good = False
     if launches:
         _overhead(record, device, launches, quick, say)
     record["status"] = "complete"
     recorded.save(record, out)
     return good
+
+
+def _dtypes_compared(record: dict[str, Any], device: Device) -> tuple[alarm.Alarm, ...]:
+    """The ceilings of this run in all its dtypes, those that were measured, held against each other."""
+    tops = {dtype: write.ceilings_of(kept) for dtype, kept in record["ceilings"].items()}
+    peaks = {dtype: top.peak for dtype, top in tops.items() if top.peak_measured}
+    return alarm.dtype_ratio(peaks, device.card(), timed.MEASURED_TOLERANCE)
 
 
 def _overhead(record: dict[str, Any], device: Device, launches: Callable, quick: bool, say: Say) -> None:

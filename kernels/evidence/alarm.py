@@ -6,8 +6,12 @@ number is wrong, or it is the number of another experiment. Each alarm names the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
+from book import catalog
+from book.say import say
 from kernels.contract.errors import ImpossibleResult
 
 TOLERANCE = 0.03  # two timings of the same work on a quiet GPU differ by this much
@@ -21,6 +25,7 @@ CAUSES = {
     "clock": "the clock stopped before the work did: synchronise, or time with events",
     "warm": "the ceiling was measured on a slower clock than the kernel: measure both in the same run",
     "boost": "the clock ran above the datasheet's boost clock, as GeForce cards may",
+    "throttled": "the slower one ran at a lower clock, for heat or power: measure both again, or fix it",
     "work": "less was done than was charged: check the result, and poison the output first",
 }
 
@@ -41,10 +46,13 @@ class Alarm:
         """The alarm in words, with the usual causes."""
         share = 100 * self.value / self.limit
         figures = f"{_number(self.value)} against {_number(self.limit)} {self.unit}".strip()
-        causes = "; ".join(CAUSES[name] for name in self.causes)
-        return (
-            f"Impossible result: {self.what} is {share:.0f} % of {self.limit_name} ({figures}). "
-            f"Usual causes: {causes}."
+        return say(
+            "Impossible result: {what} is {share:.0f} % of {limit} ({figures}). Usual causes: {causes}.",
+            what=self.what,
+            share=share,
+            limit=self.limit_name,
+            figures=figures,
+            causes="; ".join(say(CAUSES[name]) for name in self.causes),
         )
 
 
@@ -91,15 +99,47 @@ def against_floor(seconds: float, floor: float, tolerance: float = TOLERANCE) ->
     return (Alarm("the speed", 1 / seconds, 1 / floor, "the floor's", "per second", causes),)
 
 
-def dtype_ratio(fp8: float, bf16: float, tolerance: float = TOLERANCE) -> tuple[Alarm, ...]:
-    """An alarm if FP8 is more than twice as fast as BF16 (rates of any one unit).
+def dtype_ratio(
+    rates: Mapping[str, float],
+    card: catalog.Accelerator | None = None,
+    tolerance: float = TOLERANCE,
+) -> tuple[Alarm, ...]:
+    """An alarm for each pair of dtypes in which the narrower gains more than it can.
 
-    Half the bytes and twice the dense peak: two is all that either side of the ridge can give.
+    rates: dtype -> rate of the same work in it, in any one unit (1/s, token/s, FLOP/s). Fewer bytes
+    and a higher dense peak are all that either side of the ridge has to give: for FP8 over BF16 two
+    is the limit. The peaks are `card`'s (B300's fp4 is 3.1 times its fp8); where the card or its
+    rate isn't known, as many times more as the bytes are fewer. Pairs with fp32 need a card: its
+    peak is another unit's. Raises catalog.UnknownName for a name that is no dtype.
     """
-    if fp8 / bf16 <= 2 * (1 + tolerance):
-        return ()
-    causes = ("sparse", "l2", "card", "work")
-    return (Alarm("FP8 over BF16", fp8 / bf16, 2.0, "the ratio 2 that halved bytes allow", "", causes),)
+    return tuple(
+        Alarm(
+            say("{narrow} over {wide}", narrow=narrow.upper(), wide=wide.upper()),
+            rates[narrow] / rates[wide],
+            limit,
+            say("the ratio {limit:.3g} that fewer bytes and a higher peak allow", limit=limit),
+            "",
+            ("sparse", "l2", "card", "throttled", "work"),
+        )
+        for narrow, wide, limit in _pairs(rates, card)
+        if rates[narrow] / rates[wide] > limit * (1 + tolerance)
+    )
+
+
+def _pairs(rates: Mapping[str, float], card: catalog.Accelerator | None) -> list[tuple[str, str, float]]:
+    """(narrow, wide, the most that narrow may gain) for each pair that can be told apart."""
+    found = []
+    for wide, narrow in combinations(sorted(rates, key=catalog.effective_bits, reverse=True), 2):
+        limit = catalog.effective_bits(wide) / catalog.effective_bits(narrow)
+        if limit == 1:
+            continue
+        peaks = [card.peaks.get(catalog.dtype(name).rate) if card else None for name in (wide, narrow)]
+        if all(peaks):
+            limit = max(limit, peaks[1] / peaks[0])
+        elif wide == "fp32":
+            continue
+        found.append((narrow, wide, limit))
+    return found
 
 
 def raise_if(alarms: tuple[Alarm, ...]) -> None:

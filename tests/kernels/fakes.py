@@ -17,3 +17,11 @@ class Says:
         self.budgets.append(budget)
         value = self.seconds.pop(0) if len(self.seconds) > 1 else self.seconds[0]
         return Timing(value, 0.98 * value, 1.03 * value, 11)
+
+
+class Runs:
+    """A clock that runs the work once, and says that it took a tenth of a millisecond."""
+
+    def time(self, work, budget=0.3):
+        work()
+        return Timing(1e-4, 1e-4, 1e-4, 1)

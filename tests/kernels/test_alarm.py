@@ -1,13 +1,17 @@
 """The impossible-result alarm, each usual mistake with a faked timing."""
 
+from dataclasses import replace
+
 import pytest
 
 from book import catalog, cost, roofline
+from kernels import linear
 from kernels.contract.errors import ImpossibleResult
-from kernels.evidence import alarm
+from kernels.evidence import alarm, published
 
 H100 = catalog.accelerator("h100_sxm")
 B200 = catalog.accelerator("b200")
+B300 = catalog.accelerator("b300")
 
 
 def test_an_honest_measurement_raises_no_alarm():
@@ -34,10 +38,67 @@ def test_data_that_sat_in_l2_is_more_bandwidth_than_the_card_has():
 
 
 def test_a_sparse_peak_shows_as_an_fp8_ratio_above_two():
-    (found,) = alarm.dtype_ratio(fp8=H100.sparse_peaks["fp8"], bf16=H100.peak("bf16"))
+    (found,) = alarm.dtype_ratio({"fp8": H100.sparse_peaks["fp8"], "bf16": H100.peak("bf16")})
+    assert (found.what, found.limit) == ("FP8 over BF16", 2)
     assert found.value == pytest.approx(4, rel=0.01)
     assert "sparse" in found.causes and "headline is often twice the dense rate" in found.sentence
-    assert alarm.dtype_ratio(fp8=H100.peak("fp8"), bf16=H100.peak("bf16")) == ()
+    assert alarm.dtype_ratio({"fp8": H100.peak("fp8"), "bf16": H100.peak("bf16")}) == ()
+
+
+def test_a_dtype_may_gain_what_its_card_gives_it():
+    rates = {"fp4": 0.9 * B300.peak("fp4"), "fp8": 0.9 * B300.peak("fp8")}  # 3.1 times: not only the bytes
+    assert alarm.dtype_ratio(rates, B300) == ()
+    assert [found.what for found in alarm.dtype_ratio(rates)] == ["FP4 over FP8"]
+
+
+def test_weights_with_scales_may_gain_what_their_bytes_give_them():
+    rates = {"bf16": 100, "int4_g32": 100 * 16 / 5}
+    assert alarm.dtype_ratio(rates) == ()
+    (found,) = alarm.dtype_ratio({**rates, "int4_g32": 400})  # as if its scales took no bytes
+    assert found.limit == 16 / 5
+
+
+def test_fp32_is_compared_only_where_the_card_is_known_and_16_bits_never_with_each_other():
+    assert alarm.dtype_ratio({"fp32": 1, "bf16": 10}) == ()
+    assert alarm.dtype_ratio({"fp32": H100.peak("fp32"), "bf16": H100.peak("bf16")}, H100) == ()
+    assert alarm.dtype_ratio({"fp32": 1, "bf16": 20}, H100)
+    assert alarm.dtype_ratio({"fp16": 1, "bf16": 3}) == ()
+
+
+def test_no_card_of_the_catalog_has_an_fp8_rate_above_twice_its_bf16_rate():
+    for card in catalog.accelerators():
+        alarm.raise_if(alarm.dtype_ratio({d: card.peaks[d] for d in ("bf16", "fp8") if d in card.peaks}))
+
+
+def test_no_published_stream_gains_more_from_its_weights_dtype_than_their_bytes():
+    compared = 0
+    for series in catalog.published("single_stream"):
+        rates = {p["weights"]: p["tokens_per_second"] for p in series.points if "weights" in p}
+        alarm.raise_if(alarm.dtype_ratio(rates, catalog.accelerator(series.accelerator)))
+        compared += len(rates) > 1
+    assert compared
+
+
+def test_a_published_row_that_beats_its_card_is_refused(monkeypatch):
+    good = catalog.series("linear", accelerator="h100_sxm", k=8192)
+    assert published.points(linear.experiment)
+    rows = [{**p, "seconds": p["seconds"] / 1000} for p in good.points]  # microseconds taken for ms
+    monkeypatch.setattr(catalog, "published", lambda kind: (replace(good, points=tuple(rows)),))
+    with pytest.raises(ImpossibleResult, match="of the card's dense datasheet.*it is another card"):
+        published.points(linear.experiment)
+
+
+def test_a_published_pair_of_dtypes_is_held_against_each_other(monkeypatch):
+    bf16 = catalog.series("linear", accelerator="h100_sxm", k=8192)
+    fast = [{**p, "seconds": p["seconds"] / 2.2} for p in bf16.points if p["m"] == 1]
+    slow = [{**p, "seconds": p["seconds"] * 2} for p in bf16.points if p["m"] == 1]
+    pair = tuple(
+        replace(bf16, dtype=dtype, points=tuple({**p, "seconds": 4 * p["seconds"]} for p in rows))
+        for dtype, rows in (("fp8", fast), ("bf16", slow))
+    )
+    monkeypatch.setattr(catalog, "published", lambda kind: pair)
+    with pytest.raises(ImpossibleResult, match="FP8 over BF16 is 220 % of the ratio 2"):
+        published.points(linear.experiment)
 
 
 def test_another_card_s_measurement_beats_this_card_s_peak():

@@ -11,8 +11,10 @@ import torch
 
 from kernels import measure
 from kernels.contract.errors import Unsupported
-from kernels.evidence import cpu, launch_overhead, recorded
+from kernels.evidence import cpu, launch_overhead, recorded, timed
+from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import ROOT
+from kernels.evidence.timed.ceilings import DATASHEET
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 
@@ -151,3 +153,16 @@ def test_provenance_is_complete(tmp_path):
     record = measure.empty(CARD, "python -m kernels.measure --out x.json")
     assert json.loads(json.dumps(record))["software"].keys() >= {"python", "torch", "triton", "numpy", "cuda"}
     assert record["commit"] and record["date"].endswith("+00:00")
+
+
+def test_two_dtypes_of_one_run_whose_ratio_is_impossible_are_noted(tmp_path):
+    record, lines = measure.empty(CARD, "python -m kernels.measure --out x.json"), []
+    bf16 = timed.Ceilings("bf16", 3e12, "torch copy", 7e14, "torch.matmul 8192", {}, {})
+    fp8 = dataclasses.replace(bf16, dtype="fp8", peak=7e14 * 2.5)
+    record["ceilings"] = {tops.dtype: write.ceilings_as_record(tops) for tops in (bf16, fp8)}
+    out = tmp_path / "x.json"
+    assert not measure.measure_gpu(record, {}, CARD, Says(1e-3), out, lines.append, launches=None)
+    assert "Impossible result: FP8 over BF16 is 125 % of the ratio 2" in recorded.load(out)["notes"][0]
+    from_datasheet = dataclasses.replace(fp8, peak_by=DATASHEET)
+    record["ceilings"]["fp8"], record["notes"] = write.ceilings_as_record(from_datasheet), []
+    assert measure.measure_gpu(record, {}, CARD, Says(1e-3), out, lines.append, launches=None)

@@ -6,10 +6,11 @@ import types
 import pytest
 import torch
 
+from book import catalog
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence import timed
-from kernels.evidence.timed import clocks, dram
-from tests.kernels.fakes import CARD, Says
+from kernels.evidence.timed import clocks, dram, torch_products
+from tests.kernels.fakes import CARD, Runs, Says
 from tests.kernels.toy import experiment as toy
 
 SIZES = {"m": 16, "k": 128, "n": 128}
@@ -84,9 +85,88 @@ def test_on_a_t4_the_arithmetic_ceiling_is_torch_s_and_says_so():
     t4 = dataclasses.replace(CARD, accelerator="t4", target="sm_75")
     tops = timed.ceilings(t4, "fp16", Says(1e-3))
     assert list(tops.peaks) == ["torch.matmul 2048"]
-    assert "torch.matmul's" in tops.notes[-1]
+    assert "the arithmetic ceiling is torch's" in tops.notes[-1]
     assert timed.default_dtype(toy, t4) == "fp16"
     assert timed.default_dtype(toy, CARD) == "bf16"
+
+
+def test_fp8_has_a_ceiling_by_torch_s_scaled_product_the_faster_way_of_summing():
+    tops = timed.ceilings(CARD, "fp8", Says(1e-4, 1e-4, 1e-4, 4e-5, 2e-5))
+    assert tops.peak == 2 * 2048**3 / 2e-5
+    assert tops.peak_by == "torch._scaled_mm, fast sums, 2048"
+    assert "torch._scaled_mm 2048" in tops.peaks
+    assert tops.peak_measured and tops.roof("measured here").name == "measured here"
+
+
+def test_int8_has_a_ceiling_by_torch_s_integer_product():
+    tops = timed.ceilings(CARD, "int8", Says(1e-4))
+    assert list(tops.peaks) == ["torch._int_mm 2048"]
+
+
+@pytest.mark.parametrize("dtype", ["fp8", "int8"])
+@pytest.mark.parametrize("how", ["absent", "refuses"])
+def test_where_torch_has_no_product_the_datasheet_stands_in_and_says_so(monkeypatch, dtype, how):
+    def refuses(*_, **__):
+        raise RuntimeError("CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul\nmore words")
+
+    name = {"fp8": "_scaled_mm", "int8": "_int_mm"}[dtype]
+    monkeypatch.setattr(torch, name, None if how == "absent" else refuses)
+    tops = timed.ceilings(CARD, dtype, Runs())
+    assert tops.peak == CARD.card().peak(dtype)
+    assert tops.peaks == {} and not tops.peak_measured
+    assert tops.roof("measured here").name == "measured here (peak of the datasheet)"
+    said = " ".join(tops.notes)
+    expected = "torch has no product" if how == "absent" else "CUBLAS_STATUS_NOT_SUPPORTED"
+    assert expected in said and "more words" not in said
+    assert f"in {dtype} is the datasheet's 1.979e+15 FLOP/s of H100 SXM" in said
+
+
+def test_a_dtype_that_torch_never_multiplies_has_the_datasheet_s_ceiling():
+    b200 = dataclasses.replace(CARD, accelerator="b200", target="sm_100")
+    for dtype in ("nvfp4", "mxfp4", "fp4", "tf32"):
+        assert timed.ceilings(b200, dtype, Says(1e-4)).peak == b200.card().peak(dtype)
+
+
+def test_a_failure_of_a_plain_product_is_not_hidden(monkeypatch):
+    def out_of_memory():
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(torch_products, "products", lambda *_: ({"torch.matmul": out_of_memory}, ""))
+    with pytest.raises(RuntimeError, match="out of memory"):
+        timed.ceilings(CARD, "bf16", Runs())
+
+
+A100 = dataclasses.replace(CARD, name="Pretended A100", accelerator="a100_80gb_sxm", target="sm_80")
+UNKNOWN = dataclasses.replace(CARD, name="Some card", accelerator=None, target=None)
+
+
+def test_a_dtype_that_the_card_lacks_is_refused_before_anything_is_timed():
+    clock = Says(1e-4)
+    with pytest.raises(Unsupported, match="Pretended A100 has no arithmetic for it; choose fp32, tf32, fp16"):
+        timed.ceilings(A100, "fp8", clock)
+    assert clock.budgets == []
+
+
+def test_a_card_that_nobody_knows_is_measured_and_else_refused(monkeypatch):
+    assert timed.ceilings(UNKNOWN, "fp8", Says(1e-4)).peak_measured
+    with pytest.raises(Unsupported, match="nothing says how fast Some card is in it.*the catalog has no row"):
+        timed.ceilings(UNKNOWN, "fp4", Says(1e-4))
+
+
+def test_a_dtype_of_no_format_is_answered_with_the_nearest():
+    with pytest.raises(catalog.UnknownName, match="'float8'.*fp8"):
+        timed.ceilings(CARD, "float8", Says(1e-4))
+
+
+def test_an_fp8_experiment_gets_a_sentence_on_a_card_without_fp8():
+    only = dataclasses.replace(toy, dtypes=("fp8",))
+    assert timed.default_dtype(only, CARD) == "fp8"
+    with pytest.raises(Unsupported, match="toy runs in fp8; Pretended A100 has fp32, tf32"):
+        timed.default_dtype(only, A100)
+    either = dataclasses.replace(toy, dtypes=("fp8", "bf16"))
+    assert timed.default_dtype(either, A100) == "bf16"
+    with pytest.raises(Unsupported, match="toy runs in fp8; Pretended A100"):
+        timed.run(only, device=A100, clock=Says(1e-4))
 
 
 def test_with_no_gpu_timing_is_refused_with_a_sentence():

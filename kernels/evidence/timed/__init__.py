@@ -193,13 +193,12 @@ def shrink(
 
 def default_dtype(experiment: Experiment, device: Device) -> str:
     """The experiment's first dtype that this device has."""
-    card = device.card()
-    no_bf16 = device.target == "sm_75" or (card is not None and "bf16" not in card.peaks)
     for dtype in experiment.dtypes:
-        if not (dtype == "bf16" and no_bf16):
+        if device.has(dtype):
             return dtype
     raise Unsupported(
-        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has none of them."
+        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has "
+        f"{', '.join(device.dtypes)}: choose another card, or another kernel."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from book import catalog
 from kernels.contract import devices
+from kernels.contract.targets import TARGETS
 from kernels.evidence.recorded import accelerator_of
 
 
@@ -35,6 +36,19 @@ class Device:
     def card(self) -> catalog.Accelerator | None:
         """The catalog's row of this card, or None if it is not in the catalog."""
         return catalog.accelerator(self.accelerator) if self.accelerator else None
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """What it has arithmetic for: by its row of the catalog, else by its target's. () if unknown."""
+        card = self.card()
+        if card is None and self.target in TARGETS:
+            card = catalog.accelerator(TARGETS[self.target].accelerator)
+        return tuple(card.peaks) if card else ()
+
+    def has(self, dtype: str) -> bool:
+        """Whether it has arithmetic for `dtype`; of a card that nobody knows, yes. UnknownName."""
+        rate = catalog.dtype(dtype).rate
+        return bool(rate) and (not self.dtypes or rate in self.dtypes)
 
 
 def gpu_here() -> Device | None:
