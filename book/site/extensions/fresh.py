@@ -24,6 +24,7 @@ from sphinx.util import logging
 
 from book.portable.dependencies import fingerprint
 
+STORE = "fingerprints.json"
 LOGGER = logging.getLogger(__name__)
 DISTRIBUTIONS = ("torch", "triton", "numpy", "sympy", "matplotlib", "ipywidgets", "anywidget")
 
@@ -37,11 +38,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def forget_stale(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
     """Drops the cached outputs of notebooks whose dependencies changed; returns their names."""
-    known = _load(_store(env))
+    known = fingerprints(env.mystnb_config.execution_cache_path)
     stale = []
     for docname in sorted(env.found_docs):
         notebook = _read(env, docname)
-        if notebook is None or known.get(docname) == _fingerprint(app, notebook):
+        if notebook is None or known.get(docname) == fingerprint_of(notebook, Path(app.srcdir)):
             continue
         stale.append(docname)
         cache = get_cache(env.mystnb_config.execution_cache_path)
@@ -60,19 +61,17 @@ def remember(app: Sphinx, doctree: nodes.document) -> None:
     notebook = _read(env, env.docname)
     if notebook is None:
         return
-    store = _store(env)
-    temporary = store.with_suffix(".new")
-    temporary.write_text(json.dumps({**_load(store), env.docname: _fingerprint(app, notebook)}, indent=1))
-    temporary.replace(store)
+    folder = Path(env.mystnb_config.execution_cache_path)
+    known = {**fingerprints(folder), env.docname: fingerprint_of(notebook, Path(app.srcdir))}
+    temporary = folder / (STORE + ".new")
+    temporary.write_text(json.dumps(known, indent=1))
+    temporary.replace(folder / STORE)
 
 
-def _store(env: BuildEnvironment) -> Path:
-    return Path(env.mystnb_config.execution_cache_path) / "fingerprints.json"
-
-
-def _load(store: Path) -> dict[str, str]:
+def fingerprints(cache: str | Path) -> dict[str, str]:
+    """Of each page in a cache folder the fingerprint at its last good run; {} if there is none."""
     with suppress(OSError, ValueError):
-        return json.loads(store.read_text())
+        return json.loads((Path(cache) / STORE).read_text())
     return {}
 
 
@@ -86,9 +85,10 @@ def _read(env: BuildEnvironment, docname: str) -> NotebookNode | None:
     return notebook if has_code else None
 
 
-def _fingerprint(app: Sphinx, notebook: NotebookNode) -> str:
+def fingerprint_of(notebook: NotebookNode, root: Path) -> str:
+    """A hash of all that decides the outputs of a notebook of the book at `root`."""
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    return fingerprint(cells, Path(app.srcdir), *_machine())
+    return fingerprint(cells, root, *_machine())
 
 
 def _machine() -> list[str]:
