@@ -53,7 +53,7 @@ lab: $(STAMP)
 		--LabApp.extension_manager=readonly --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate
 
 test: $(STAMP)
-	@sh tests/run.sh
+	@$(PY) tests/run.py
 
 test-triton-matrix: $(STAMP)
 	@$(PY) tests/triton_matrix.py -n2

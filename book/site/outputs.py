@@ -3,7 +3,7 @@
     python book/site/outputs.py NOTEBOOK...          # strip
     python book/site/outputs.py --run NOTEBOOK...    # run, then strip
 
-nbval compares the outputs of the tagged cells, and takes only cells with an execution count for
+The tests compare the outputs of the tagged cells, and take only cells with an execution count for
 run; so those keep one, always 1, whatever else ran before.
 """
 
