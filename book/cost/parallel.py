@@ -16,7 +16,14 @@ from book.cost.matrix import linear
 
 
 def linear_column_parallel(
-    m: Number, k: Number, n: Number, ranks: Number, itemsize: Number = 2, *, gather: bool = False
+    m: Number,
+    k: Number,
+    n: Number,
+    ranks: Number,
+    itemsize: Number = 2,
+    weight_itemsize: Number | None = None,
+    *,
+    gather: bool = False,
 ) -> Cost:
     """y[m, n / ranks] = x[m, k] @ w[k, n / ranks] on one rank: all of x, its own columns of w and y.
 
@@ -24,18 +31,25 @@ def linear_column_parallel(
     next layer takes the columns as they are, and nothing is sent.
     Raises ValueError unless `ranks` divides n.
     """
-    own = linear(m, k, shard(n, ranks, "n"), itemsize)
+    own = linear(m, k, shard(n, ranks, "n"), itemsize, weight_itemsize)
     return replace(own, sent={"y": all_gather(m * n * itemsize, ranks)}) if gather else own
 
 
-def linear_row_parallel(m: Number, k: Number, n: Number, ranks: Number, itemsize: Number = 2) -> Cost:
+def linear_row_parallel(
+    m: Number,
+    k: Number,
+    n: Number,
+    ranks: Number,
+    itemsize: Number = 2,
+    weight_itemsize: Number | None = None,
+) -> Cost:
     """y[m, n] = sum over ranks of x[m, k / ranks] @ w[k / ranks, n]: its own columns of x, rows of w.
 
     Each rank writes a partial sum of the whole y, which an all-reduce adds up: sent["y"]. The adds
     and the memory traffic of the all-reduce itself, which are small beside w, are not counted.
     Raises ValueError unless `ranks` divides k.
     """
-    own = linear(m, shard(k, ranks, "k"), n, itemsize)
+    own = linear(m, shard(k, ranks, "k"), n, itemsize, weight_itemsize)
     return replace(own, sent={"y": all_reduce(m * n * itemsize, ranks)})
 
 

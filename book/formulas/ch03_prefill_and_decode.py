@@ -7,7 +7,7 @@ from book.formulas import parameters as p
 from book.formulas.formula import Formula, Output, Parameter
 
 _ROWS = Parameter("m", "rows in the step", 32, 1, 131072, latex="M")
-_STORED = Parameter("itemsize", "bytes per weight", 2, latex="s", integer=False, steps=(0.5, 1, 2))
+_STORED = Parameter("itemsize", "bytes per weight", 2, latex="s", integer=False, steps=p.STORED)
 
 utilisation = Formula(
     name="utilisation",

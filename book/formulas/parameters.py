@@ -6,7 +6,7 @@ A formulas file says `from book.formulas import parameters as p`, then `p.BATCH`
 
 from __future__ import annotations
 
-from book import cost, roofline
+from book import catalog, cost, roofline
 from book.cost import Cost, Number
 from book.formulas.formula import Alias, Parameter
 from book.serving import short
@@ -26,12 +26,10 @@ BATCH = Parameter("batch", "sequences in the batch", 32, 1, 1024, latex="B")
 CONTEXT = Parameter("context", "context of each", 4096, 128, 2**20, "tokens", "S")
 LENGTH = Parameter("length", "prompt", 8192, 16, 2**20, "tokens", "L")
 GPUS = Parameter("gpus", "cards that share it", 1, latex="n", steps=(1, 2, 4, 8))
-WEIGHT_ITEMSIZE = Parameter(
-    "weight_itemsize", "bytes per weight", 2, latex="w", integer=False, steps=(0.5, 1, 2)
-)
-KV_ITEMSIZE = Parameter(
-    "kv_itemsize", "bytes per cached number", 2, latex="s", integer=False, steps=(0.5, 1, 2)
-)
+# Bytes that a stored number takes with its scales: 4, 4.125, 4.25, 4.5, 8 and 16 bits.
+STORED = tuple(map(catalog.effective_itemsize, ("int4", "int4_g128", "mxfp4", "nvfp4", "fp8", "bf16")))
+WEIGHT_ITEMSIZE = Parameter("weight_itemsize", "bytes per weight", 2, latex="w", integer=False, steps=STORED)
+KV_ITEMSIZE = Parameter("kv_itemsize", "bytes per cached number", 2, latex="s", integer=False, steps=STORED)
 
 # All products of a step with weights, and nothing of its activations: what the text calls W.
 WEIGHTS = cost.weights(PARAMETERS.sympy, BATCH.sympy, WEIGHT_ITEMSIZE.sympy)

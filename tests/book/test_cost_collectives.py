@@ -177,3 +177,11 @@ def test_the_link_of_an_h100_is_half_of_what_is_printed_for_both_directions():
 def test_a_card_without_a_link_says_so(card):
     with pytest.raises(catalog.NoLink, match=rf"{card.name.split(' (')[0]}.* has no link .*works alone"):
         card.link()
+
+
+@pytest.mark.parametrize("cut", [cost.linear_column_parallel, cost.linear_row_parallel])
+def test_a_shard_of_narrow_weights_is_read_in_their_size_and_sends_activations(cut):
+    wide, narrow = (cut(4, 256, 128, 2, 2, size) for size in (2, 0.5))
+    assert narrow.reads["w"] == 256 * 128 / 2 / 2
+    assert wide.reads["x"] == narrow.reads["x"]
+    assert dict(wide.sent) == dict(narrow.sent)
