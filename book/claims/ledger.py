@@ -1,124 +1,33 @@
-"""Reading claims.yaml, recomputing its rows, and showing them."""
+"""The ledger: every chapter's claims, found by looking, and the table of them."""
 
 from __future__ import annotations
 
 import html
-import inspect
-from collections.abc import Mapping
-from dataclasses import dataclass
+import importlib
+import pkgutil
+import re
+from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal
 
-from book.catalog.names import nearest
-from book.catalog.rows import Row, read, rows
-from book.claims.registry import EXPRESSIONS
-from book.drawing import number_text
+import book.claims
+from book.claims.claim import Claim
 from book.drawing.sortable import Cell, Heading, Html, sortable
+from book.say import say
 
-PATH = Path(__file__).parents[1] / "catalog" / "claims.yaml"
-VERDICTS = ("right", "wrong")
-RELATIONS = ("equals", "above")
-
-
-@dataclass(frozen=True)
-class Expression:
-    """A registered function and its arguments."""
-
-    name: str
-    inputs: Mapping[str, Any]
-
-    def __call__(self) -> float:
-        """The value, computed now, in SI units."""
-        return float(EXPRESSIONS[self.name](**self.inputs))
-
-    def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{k} = {v}' for k, v in self.inputs.items())})"
+_CHAPTER = re.compile(r"ch(\d\d)_\w+\Z")  # as in book/formulas
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One number in circulation, checked.
-
-    printed, printed_text: the number as people print it, in SI units and in their words.
-    exact: what `expression` gave when the row was written; a test computes it again.
-    relation: "equals", or "above" for claims that something exceeds the printed number.
-    tolerance: relative difference up to which a printed number counts as right.
-    slip: a known mistake that gives the printed number. why: the verdict's reason.
-    """
-
-    id: str
-    chapter: str
-    statement: str
-    expression: Expression
-    unit: str
-    printed: float
-    printed_text: str
-    exact: float
-    relation: str
-    tolerance: float
-    verdict: Literal["right", "wrong"]
-    why: str
-    slip: Expression | None
-
-    def judged(self) -> str:
-        """The verdict that the numbers give now."""
-        exact = self.expression()
-        if self.relation == "above":
-            return "right" if exact > self.printed else "wrong"
-        return "right" if abs(self.printed - exact) <= self.tolerance * abs(exact) else "wrong"
-
-    def exact_text(self) -> str:
-        """The exact value, computed now, for people."""
-        value = self.expression()
-        if self.unit == "%":
-            return f"{number_text.number(100 * value)} %"
-        if self.unit == "byte":  # to the last one
-            return f"{number_text.number(int(value))} B"
-        return number_text.si(int(value) if value == int(value) and value < 1e6 else value, self.unit, 4)
-
-
-@lru_cache(maxsize=4)
-def claims(path: Path = PATH) -> tuple[Claim, ...]:
-    """All claims in the order of the file. Raises CatalogError for a row that can't be right."""
-    return tuple(_claim(row) for row in rows(read(path), "claims", path))
-
-
-def _claim(row: Row) -> Claim:
-    slip = row.row("slip", optional=True)
-    made = Claim(
-        id=row.text("id"),
-        chapter=row.text("chapter"),
-        statement=row.text("statement"),
-        expression=_expression(row),
-        unit=row.text("unit", optional=True),
-        printed=row.number("printed", zero=True),
-        printed_text=row.text("printed_text"),
-        exact=row.number("exact"),
-        relation=row.choice("relation", RELATIONS, optional=True) or "equals",
-        tolerance=row.number("tolerance", optional=True) or 0.005,
-        verdict=row.choice("verdict", VERDICTS),
-        why=row.text("why"),
-        slip=None if slip is None else _expression(slip),
-    )
-    row.finish()
-    if slip is not None:
-        slip.finish()
-    return made
-
-
-def _expression(row: Row) -> Expression:
-    name, inputs = row.text("expression"), row.row("inputs")
-    if name not in EXPRESSIONS:
-        close = nearest(name, list(EXPRESSIONS))
-        row.refuse("expression", name, f"no such expression; the nearest: {', '.join(close)}.")
-    signature = inspect.signature(EXPRESSIONS[name])
-    try:
-        signature.bind(**inputs.data)
-    except TypeError as error:
-        row.refuse("inputs", dict(inputs.data), f"{error}; {name} takes {', '.join(signature.parameters)}.")
-    return Expression(name, MappingProxyType(dict(inputs.data)))
+@lru_cache(maxsize=1)
+def claims() -> tuple[Claim, ...]:
+    """All claims in the order of the chapters. Raises ValueError for an id that is used twice."""
+    found: dict[str, Claim] = {}
+    for module in sorted(m.name for m in pkgutil.iter_modules(book.claims.__path__)):
+        if chapter := _CHAPTER.match(module):
+            for claim in importlib.import_module(f"book.claims.{module}").CLAIMS:
+                if claim.id in found:
+                    raise ValueError(f"claim {claim.id!r}: {module} has it again; give it another id.")
+                found[claim.id] = replace(claim, chapter=chapter[1])
+    return tuple(found.values())
 
 
 def table(chapter: str = "") -> Html:
@@ -131,28 +40,34 @@ def table(chapter: str = "") -> Html:
         there = ", ".join(sorted({c.chapter for c in claims()}))
         raise ValueError(f"chapter = {chapter!r}: no claims; there are some for {there}.")
     headings = (
-        Heading("claim", numeric=False),
-        Heading("chapter", numeric=False),
-        Heading("as printed", numeric=False),
-        Heading("exact", numeric=False, title="computed when this page was built"),
-        Heading("verdict", numeric=False),
-        Heading("why", numeric=False),
+        Heading(say("claim"), numeric=False),
+        Heading(say("chapter"), numeric=False),
+        Heading(say("as printed"), numeric=False),
+        Heading(say("exact"), numeric=False, title=say("computed when this page was built")),
+        Heading(say("verdict"), numeric=False),
+        Heading(say("why"), numeric=False),
     )
-    return sortable(headings, map(_row, chosen), "Numbers in circulation, checked")
+    return sortable(headings, map(row, chosen), say("Numbers in circulation, checked"))
 
 
-def _row(claim: Claim) -> tuple[Cell, ...]:
-    def wrapped(text: str) -> str:
-        style = "white-space:normal;min-width:min(14em,36vw);max-width:26em"
-        return f'<div style="{style}">{html.escape(text)}</div>'
-
+def row(claim: Claim) -> tuple[Cell, ...]:
+    """The cells of one claim."""
     verdict = claim.judged()
-    shown = f'<span class="trap">{verdict}</span>' if verdict == "wrong" else verdict
+    # Both words stand here whole, so that a second language finds them.
+    shown = f'<span class="trap">{say("wrong")}</span>' if verdict == "wrong" else say("right")
+    statement, why = say(claim.statement), say(claim.why)
+    seen = say("Seen: {where}", where=claim.where) if claim.where else ""
+    exact = f'<span title="{html.escape(claim.expression())}">{html.escape(claim.exact_text())}</span>'
     return (
-        Cell(wrapped(claim.statement), claim.statement),
+        Cell(_wrapped(statement), statement),
         Cell(claim.chapter, claim.chapter),
-        Cell(html.escape(claim.printed_text), claim.printed_text),
-        Cell(f'<span title="{html.escape(str(claim.expression))}">{html.escape(claim.exact_text())}</span>'),
+        Cell(html.escape(claim.printed), claim.printed),
+        Cell(exact),
         Cell(shown, verdict),
-        Cell(wrapped(claim.why), claim.why),
+        Cell(_wrapped(" ".join(filter(None, [why, seen]))), why),
     )
+
+
+def _wrapped(text: str) -> str:
+    style = "white-space:normal;min-width:min(14em,36vw);max-width:26em"
+    return f'<div style="{style}">{html.escape(text)}</div>'

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-_PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _SYMBOL = {"byte": "B", "bytes": "B", "byte/s": "B/s", "bytes/s": "B/s"}
 # Units that take a prefix, and the exponents allowed. Nobody says kiloseconds or millibytes.
 _RANGE = {
@@ -70,7 +70,7 @@ def si(value: float, unit: str, digits: int = 3) -> str:
     low, high = _RANGE[unit]
     scale = min(max(3 * (exponent // 3), low), high)
     text = _fixed(Decimal(float(value)).scaleb(-scale), exponent - scale, digits)
-    return f"{text} {_PREFIXES[scale]}{unit}".rstrip()
+    return f"{text} {PREFIXES[scale]}{unit}".rstrip()
 
 
 def gigabytes(bytes: float, digits: int = 3) -> str:
