@@ -13,6 +13,7 @@ comes out is in SI base units (bytes, bytes/s, FLOP/s, seconds), and every peak 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -76,6 +77,19 @@ def accelerators() -> tuple[Accelerator, ...]:
 def accelerator(id: str) -> Accelerator:
     """The accelerator with this id or short name ("h100_sxm", "H100 SXM"). Raises UnknownName."""
     return _card(id)
+
+
+def card_called(device_name: str) -> Accelerator | None:
+    """The card that a driver calls `device_name` ("NVIDIA H100 80GB HBM3"), None if it is not known.
+
+    A name that fits several cards (a bare "NVIDIA H100") is none: SXM and PCIe are different cards.
+    """
+    found = [
+        row
+        for row in accelerators()
+        if any(re.search(pattern, device_name, re.IGNORECASE) for pattern in row.driver_names)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _card(id: str) -> Accelerator:  # `accelerator` is the name of an argument below

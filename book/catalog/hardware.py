@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,7 @@ class NoLink(ValueError):
 class Accelerator:
     """One accelerator. Bytes, bytes/s and FLOP/s throughout.
 
+    driver_names: regular expressions for what a driver calls it (see `catalog.card_called`).
     capacity: the vendor's label (GB = 1e9 bytes). driver_bytes: what software sees, if it was read.
     bandwidth: as printed; driver_bandwidth: from the bus width and clock the driver reports, if known.
     peaks: dense FLOP/s by dtype; fp32 is the vector rate, the others the tensor or matrix rate.
@@ -44,6 +46,7 @@ class Accelerator:
     id: str
     name: str
     short_name: str
+    driver_names: tuple[str, ...]
     vendor: str
     arch: str
     compute_capability: str
@@ -138,6 +141,7 @@ def _accelerator(row: Row) -> Accelerator:
         id=row.text("id"),
         name=row.text("name"),
         short_name=row.text("short_name"),
+        driver_names=_driver_names(row),
         vendor=row.text("vendor"),
         arch=row.text("arch"),
         compute_capability=row.text("compute_capability", optional=True),
@@ -165,6 +169,18 @@ def _accelerator(row: Row) -> Accelerator:
         part.finish()
     _check_rates(row, made)
     return made
+
+
+def _driver_names(row: Row) -> tuple[str, ...]:
+    patterns = row.items("driver_names", optional=True)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except (re.error, TypeError) as error:
+            row.refuse("driver_names", pattern, f"must be a regular expression in quotes ({error}).")
+        if re.search(pattern, ""):
+            row.refuse("driver_names", pattern, "fits every name; write what only this card's name has.")
+    return patterns
 
 
 def _check_rates(row: Row, made: Accelerator) -> None:

@@ -376,3 +376,39 @@ def test_an_ambiguous_or_absent_series_is_answered_with_what_there_is():
         catalog.series("linear", accelerator="h100_sxm")
     with pytest.raises(ValueError, match="0 series fit"):
         catalog.series("linear", accelerator="h100_sxm", k=3)
+
+
+@pytest.mark.parametrize(
+    ("driver", "id"),
+    [
+        ("Tesla T4", "t4"),
+        ("NVIDIA L4", "l4"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA A10G", "a10g"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
+        ("NVIDIA A100-SXM4-40GB", "a100_40gb_sxm"),
+        ("NVIDIA A100-PCIE-40GB", "a100_40gb_pcie"),
+        ("NVIDIA A100-SXM4-80GB", "a100_80gb_sxm"),
+        ("NVIDIA A100 80GB PCIe", "a100_80gb_pcie"),
+        ("NVIDIA H100 80GB HBM3", "h100_sxm"),
+        ("NVIDIA H100 PCIe", "h100_pcie"),
+        ("NVIDIA H100 NVL", "h100_nvl"),
+        ("NVIDIA H100", None),
+        ("NVIDIA H200", "h200_sxm"),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA H20", "h20"),
+        ("NVIDIA GH200 480GB", "gh200_96gb"),
+        ("NVIDIA GH200 144G HBM3e", "gh200_144gb"),
+        ("NVIDIA B200", "b200"),
+        ("NVIDIA GB200", "gb200"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("NVIDIA GeForce GTX 1080", None),
+    ],
+)
+def test_the_driver_s_name_finds_the_card_or_nothing(driver, id):
+    assert (card.id if (card := catalog.card_called(driver)) else None) == id
+
+
+def test_a_name_that_fits_two_cards_is_neither():
+    assert catalog.card_called("NVIDIA A100-SXM4-40GB or NVIDIA A100-SXM4-80GB") is None

@@ -86,6 +86,9 @@ ROW = ("accelerators", 0)
         ((*ROW, "source"), "aic", ["source = 'aic'", "must be a list"]),
         ((*ROW, "confidence"), "sure", ["confidence = 'sure'", "high, medium, low"]),
         ((*ROW, "compute_capability"), 9.0, ["compute_capability = 9.0", "quotes"]),
+        ((*ROW, "driver_names"), ["H100("], ["driver_names = 'H100('", "regular expression"]),
+        ((*ROW, "driver_names"), [100], ["driver_names = 100", "regular expression in quotes"]),
+        ((*ROW, "driver_names"), ["(H100)?"], ["fits every name", "only this card"]),
         ((*ROW, "bandwith"), 3.35, ["bandwith = 3.35", "unknown field", "bandwidth"]),
     ],
 )

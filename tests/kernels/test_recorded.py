@@ -98,42 +98,6 @@ def test_points_leave_out_what_was_impossible():
     assert recorded.points("linear", records=[one], accelerator="b200") == ()
 
 
-@pytest.mark.parametrize(
-    ("driver", "id"),
-    [
-        ("Tesla T4", "t4"),
-        ("NVIDIA L4", "l4"),
-        ("NVIDIA L40S", "l40s"),
-        ("NVIDIA A10G", "a10g"),
-        ("NVIDIA GeForce RTX 4090", "rtx4090"),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU", None),
-        ("NVIDIA A100-SXM4-40GB", "a100_40gb_sxm"),
-        ("NVIDIA A100-PCIE-40GB", "a100_40gb_pcie"),
-        ("NVIDIA A100-SXM4-80GB", "a100_80gb_sxm"),
-        ("NVIDIA A100 80GB PCIe", "a100_80gb_pcie"),
-        ("NVIDIA H100 80GB HBM3", "h100_sxm"),
-        ("NVIDIA H100 PCIe", "h100_pcie"),
-        ("NVIDIA H100 NVL", "h100_nvl"),
-        ("NVIDIA H100", None),
-        ("NVIDIA H200", "h200_sxm"),
-        ("NVIDIA H200 NVL", None),
-        ("NVIDIA H20", "h20"),
-        ("NVIDIA GH200 480GB", "gh200_96gb"),
-        ("NVIDIA B200", "b200"),
-        ("NVIDIA GB200", "gb200"),
-        ("AMD Instinct MI300X", "mi300x"),
-        ("NVIDIA GeForce GTX 1080", None),
-    ],
-)
-def test_the_driver_s_name_finds_the_card_or_nothing(driver, id):
-    assert recorded.accelerator_of(driver) == id
-
-
-def test_every_card_that_a_name_leads_to_is_in_the_catalog():
-    for _, id in recorded.DEVICE_NAMES:
-        assert catalog.accelerator(id).id == id
-
-
 def test_the_records_in_the_repository_are_valid():
     for found in recorded.load_all():
         assert found["status"] in ("partial", "complete")

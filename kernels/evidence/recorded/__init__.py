@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from book import catalog
 from book.roofline import Roof
 from kernels.evidence.child_process import write_atomically
 
@@ -37,49 +37,9 @@ _TOP = {
 }
 _POINT = ("sizes", "seconds", "bytes_per_s", "flops_per_s", "intensity", "relative_error", "alarms")
 
-# What a driver calls a card, and the catalog's name for it. The first pattern that fits wins.
-DEVICE_NAMES: tuple[tuple[str, str], ...] = (
-    (r"\bT4\b", "t4"),
-    (r"\bL40S\b", "l40s"),
-    (r"\bL4\b", "l4"),
-    (r"\bA10G\b", "a10g"),
-    (r"\bRTX 3090$", "rtx3090"),
-    (r"\bRTX 4090$", "rtx4090"),
-    (r"\bRTX 5090$", "rtx5090"),
-    (r"\bA100-SXM4?-40GB", "a100_40gb_sxm"),
-    (r"\bA100-PCIE?-40GB", "a100_40gb_pcie"),
-    (r"\bA100-SXM4?-80GB", "a100_80gb_sxm"),
-    (r"\bA100[ -]80GB PCIe|\bA100-PCIE-80GB", "a100_80gb_pcie"),
-    (r"\bGH200 144G|\bGH200.*HBM3e", "gh200_144gb"),
-    (r"\bGH200", "gh200_96gb"),
-    (r"\bH100 PCIe", "h100_pcie"),
-    (r"\bH100 NVL", "h100_nvl"),
-    (r"\bH100( 80GB HBM3|.*SXM)", "h100_sxm"),
-    (r"\bH200$", "h200_sxm"),
-    (r"\bH20$", "h20"),
-    (r"\bGB200", "gb200"),
-    (r"\bB200", "b200"),
-    (r"\bB300", "b300"),
-    (r"\bMI250X", "mi250x"),
-    (r"\bMI300X", "mi300x"),
-    (r"\bMI325X", "mi325x"),
-    (r"\bMI355X", "mi355x"),
-)
-
 
 class RecordError(ValueError):
     """A record that cannot be trusted: the message names the file, the field and the remedy."""
-
-
-def accelerator_of(device_name: str) -> str | None:
-    """The catalog's id of the card that a driver calls `device_name`, or None if it is not there.
-
-    Names that fit several cards (a bare "NVIDIA H100") fit none: SXM and PCIe are different cards.
-    """
-    for pattern, name in DEVICE_NAMES:
-        if re.search(pattern, device_name, re.IGNORECASE):
-            return name
-    return None
 
 
 def save(record: Mapping[str, Any], path: Path | str) -> None:
@@ -148,7 +108,8 @@ def _validate_sweep(sweep: Mapping[str, Any], where: str) -> None:
 
 def card_of(record: Mapping[str, Any]) -> str | None:
     """The catalog's id of the card of a record, or None."""
-    return record["device"].get("accelerator") or accelerator_of(record["device"]["name"])
+    card = catalog.card_called(record["device"]["name"])
+    return record["device"].get("accelerator") or (card.id if card else None)
 
 
 def roofs(record: Mapping[str, Any], experiment: str) -> tuple[Roof, ...]:

@@ -12,7 +12,6 @@ from typing import Any
 from book import catalog
 from kernels.contract import devices
 from kernels.contract.targets import TARGETS
-from kernels.evidence.recorded import accelerator_of
 
 
 @dataclass(frozen=True)
@@ -59,14 +58,14 @@ def gpu_here() -> Device | None:
         return None
     properties = torch.cuda.get_device_properties(0)
     free, total = torch.cuda.mem_get_info(0)
-    accelerator = accelerator_of(properties.name)
-    known = catalog.accelerator(accelerator).l2_bytes if accelerator else None
+    card = catalog.card_called(properties.name)
+    known = card.l2_bytes if card else None
     l2 = max(getattr(properties, "L2_cache_size", 0) or 0, known or 0) or None
     return Device(
         "gpu",
         properties.name,
         "cuda",
-        accelerator,
+        card.id if card else None,
         _target(),
         total,
         free,
