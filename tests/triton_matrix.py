@@ -65,7 +65,7 @@ def install(version: Version) -> str:
     shutil.rmtree(fresh, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(fresh)]
     done = subprocess.run(
-        [*command, f"triton=={version.name}", *version.also], capture_output=True, text=True
+        [*command, f"triton=={version.name}", *version.also], capture_output=True, text=True, encoding="utf-8"
     )
     if done.returncode:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -85,6 +85,7 @@ def test(version: Version, arguments: list[str]) -> tuple[str, str]:
         text=True,
         env=environment,
         cwd=ROOT,
+        encoding="utf-8",
     )
     if seen.stdout.strip() != version.name:
         reason = seen.stdout.strip() or seen.stderr.strip().splitlines()[-1]

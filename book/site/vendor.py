@@ -30,7 +30,7 @@ FONT_SUBSETS = ("latin", "latin-ext", "greek")
 
 def npm_install(with_tests: bool) -> None:
     """Runs `npm ci` unless node_modules already holds what package-lock.json asks for."""
-    lock = json.loads((HERE / "package-lock.json").read_text())["packages"]
+    lock = json.loads((HERE / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     wanted = {
         name: entry["version"]
         for name, entry in lock.items()
@@ -50,7 +50,7 @@ def npm_install(with_tests: bool) -> None:
 
 def _installed(name: str) -> str | None:
     try:
-        return json.loads((HERE / name / "package.json").read_text())["version"]
+        return json.loads((HERE / name / "package.json").read_text(encoding="utf-8"))["version"]
     except (OSError, KeyError, ValueError):
         return None
 
@@ -67,7 +67,7 @@ def copy_font(target: Path) -> None:
     """Source Serif 4, upright and italic, every weight in one file, split by script."""
     package = MODULES / "@fontsource-variable" / "source-serif-4"
     faces = []
-    unicode_ranges = json.loads((package / "unicode.json").read_text())
+    unicode_ranges = json.loads((package / "unicode.json").read_text(encoding="utf-8"))
     for style in ("normal", "italic"):
         for subset in FONT_SUBSETS:
             name = f"source-serif-4-{subset}-wght-{style}.woff2"
@@ -77,7 +77,7 @@ def copy_font(target: Path) -> None:
                 f"font-style:{style};font-weight:200 900;font-display:swap;"
                 f'src:url({name}) format("woff2");unicode-range:{unicode_ranges[subset]}}}'
             )
-    (target / "fonts" / "fonts.css").write_text("\n".join(faces) + "\n")
+    (target / "fonts" / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
     _copy(package / "LICENSE", target / "fonts" / "LICENSE")
 
 
@@ -92,7 +92,9 @@ def subset_icons(target: Path) -> None:
     static = themes[0] / "theme" / "pydata_sphinx_theme" / "static"
     [vendor] = (static / "vendor" / "fontawesome").iterdir()
     font = TTFont(vendor / "webfonts" / "fa-solid-900.ttf")
-    points = _code_points((vendor / "css" / "all.min.css").read_text(), set(font.getBestCmap()))
+    points = _code_points(
+        (vendor / "css" / "all.min.css").read_text(encoding="utf-8"), set(font.getBestCmap())
+    )
     icons = {name: points[name] for name in sorted(_named(themes) & set(points))}
 
     folder = target / "icons"
@@ -116,7 +118,7 @@ def subset_icons(target: Path) -> None:
         ".fa-lg{font-size:1.25em;line-height:.05em;vertical-align:-.075em}",
         *(f'.fa-{name}:before{{content:"\\{point:x}"}}' for name, point in icons.items()),
     ]
-    (folder / "icons.css").write_text("\n".join(rules) + "\n")
+    (folder / "icons.css").write_text("\n".join(rules) + "\n", encoding="utf-8")
 
 
 def _code_points(css: str, known: set[int]) -> dict[str, int]:
@@ -163,14 +165,14 @@ def main() -> None:
     npm_install(with_tests)
     key = hashlib.sha256((HERE / "package-lock.json").read_bytes() + Path(__file__).read_bytes()).hexdigest()
     stamp = ASSETS / "complete"
-    if stamp.exists() and stamp.read_text() == key:
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == key:
         return
     new = ASSETS.with_name("assets.new")
     for old in (new, ASSETS):
         shutil.rmtree(old, ignore_errors=True)
     for step in (copy_mathjax, copy_font, subset_icons):
         step(new)
-    (new / "complete").write_text(key)
+    (new / "complete").write_text(key, encoding="utf-8")
     new.rename(ASSETS)
 
 

@@ -52,6 +52,7 @@ def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float =
         timeout=timeout,
         cwd=ROOT,
         env=environment(interpret=interpret),
+        encoding="utf-8",
     )
     if done.returncode:
         tail = "\n".join(done.stderr.strip().splitlines()[-15:])
@@ -172,7 +173,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def main() -> None:
     """Read requests from standard input, answer them, write the answers to standard output."""
-    out = os.fdopen(os.dup(1), "w")
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a compiler prints goes to standard error, not between the answers
     answers = []
     for request in json.load(sys.stdin):

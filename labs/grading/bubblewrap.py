@@ -210,7 +210,9 @@ def candidates(image: str | None, reasons: list[str]) -> Iterator[Bubblewrap]:
         missing = "bwrap" if not found["bwrap"] else "prlimit (package util-linux)"
         reasons.append(f"bubblewrap: {missing} is not on the PATH")
         return
-    said = subprocess.run([found["bwrap"], "--help"], capture_output=True, text=True, timeout=30)
+    said = subprocess.run(
+        [found["bwrap"], "--help"], capture_output=True, text=True, timeout=30, encoding="utf-8"
+    )
     options = frozenset(re.findall(r"^\s+(--[a-z-]+)", said.stdout + said.stderr, re.MULTILINE))
     if "--json-status-fd" not in options:
         reasons.append("bubblewrap: this version is older than 0.4; install a newer one")

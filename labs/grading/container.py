@@ -112,7 +112,9 @@ class Container:
 
     def _engine(self, *words: str) -> subprocess.CompletedProcess:
         try:
-            return subprocess.run([self.engine, *words], capture_output=True, text=True, timeout=PATIENCE)
+            return subprocess.run(
+                [self.engine, *words], capture_output=True, text=True, timeout=PATIENCE, encoding="utf-8"
+            )
         except subprocess.TimeoutExpired:
             raise SandboxFailed(f"{self.name}: no reply to `{words[0]}` within {PATIENCE} s.") from None
 

@@ -46,7 +46,12 @@ def run(code: str, home: Path, **variables: str) -> subprocess.CompletedProcess[
     home.mkdir(exist_ok=True)
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), **variables}
     return subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code], cwd=home, env=environment, capture_output=True, text=True
+        [sys.executable, "-I", "-S", "-c", code],
+        cwd=home,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
 
 
@@ -65,7 +70,7 @@ def test_what_the_cells_import_travels_and_data_that_a_module_names(root):
 def test_the_same_files_make_the_same_cell_and_others_another(root):
     first = bundle.pack(["import kernels.linear"], root)
     assert bundle.pack(["import kernels.linear"], root) == first
-    (root / "book/numbers.py").write_text("ROWS = 2\n")
+    (root / "book/numbers.py").write_text("ROWS = 2\n", encoding="utf-8")
     assert bundle.pack(["import kernels.linear"], root).version != first.version
 
 
@@ -96,22 +101,24 @@ NAMED = 'labs.keys:ANSWER'
 
 
 def test_what_is_only_imported_later_may_stay_behind(root):
-    (root / "labs/kit.py").write_text(LATER)
+    (root / "labs/kit.py").write_text(LATER, encoding="utf-8")
     assert "labs/keys/__init__.py" in bundle.pack(["import labs.kit"], root).files
     packed = bundle.pack(["import labs.kit"], root, without=["labs.keys"])
     assert packed.files == ("labs/__init__.py", "labs/kit.py")
-    (root / "labs/kit.py").write_text("def solve():\n    import labs.other\n")
-    (root / "labs/other.py").write_text("try:\n    import labs.keys\nexcept ImportError:\n    pass\n")
+    (root / "labs/kit.py").write_text("def solve():\n    import labs.other\n", encoding="utf-8")
+    (root / "labs/other.py").write_text(
+        "try:\n    import labs.keys\nexcept ImportError:\n    pass\n", encoding="utf-8"
+    )
     with pytest.raises(ValueError, match=r"labs\.keys must not travel .*labs/other\.py"):
         bundle.pack(["import labs.kit"], root, without=["labs.keys"])
 
 
 def test_a_notebook_in_a_folder_that_a_module_names_stays_behind(root):
-    (root / "labs/kit.py").write_text("NAMES = 'lab1-roof', '.git'\n")
+    (root / "labs/kit.py").write_text("NAMES = 'lab1-roof', '.git'\n", encoding="utf-8")
     (root / ".git").mkdir()
     (root / ".git/index").write_bytes(b"\xff")
     (root / "labs/lab1-roof").mkdir()
-    (root / "labs/lab1-roof/lab1-roof.ipynb").write_text("{}")
+    (root / "labs/lab1-roof/lab1-roof.ipynb").write_text("{}", encoding="utf-8")
     assert "labs/lab1-roof/lab1-roof.ipynb" not in bundle.pack(["import labs.kit"], root).files
 
 
@@ -127,13 +134,13 @@ def test_the_cell_unpacks_once_mends_damage_and_says_one_line(root, tmp_path):
     assert json.loads(rows) == {"rows": [{"id": "a", "value": 0.5}]}, "YAML travels as JSON"
     assert "5 files were already in" in run(code, home).stdout
 
-    (folder / "book/numbers.py").write_text("ROWS = 'damaged'\n")
+    (folder / "book/numbers.py").write_text("ROWS = 'damaged'\n", encoding="utf-8")
     mended = run(code, home)
     assert "unpacked to" in mended.stdout and "damaged" not in mended.stdout
 
 
 def test_without_a_home_to_write_in_it_unpacks_elsewhere(root, tmp_path):
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
     (tmp_path / "tmp").mkdir()
     packed = bundle.pack(["import kernels"], root)
     done = run(
@@ -149,7 +156,7 @@ def test_the_embedded_modules_win_over_others_of_their_name(root, tmp_path):
     """A clone in the working folder, an installed package, and one that was imported already."""
     home = tmp_path / "home"
     (home / "kernels").mkdir(parents=True)
-    (home / "kernels/__init__.py").write_text("linear = 'theirs'\n")
+    (home / "kernels/__init__.py").write_text("linear = 'theirs'\n", encoding="utf-8")
     packed = bundle.pack(["import kernels.linear"], root)
     before = f"import sys; sys.path.insert(0, {str(home)!r}); import kernels\n"
     done = run(before + packed.text + "\nimport kernels.linear; print(kernels.linear.numbers.ROWS)", home)

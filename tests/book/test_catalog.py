@@ -329,7 +329,12 @@ def test_importing_the_catalog_is_light_and_needs_no_working_directory(tmp_path)
         "print([m for m in ('torch', 'triton', 'sympy', 'kernels', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
     )
     assert done.stdout.strip() == "[]"
 
@@ -338,12 +343,14 @@ def test_importing_the_catalog_is_light_and_needs_no_working_directory(tmp_path)
 def other_kernels(tmp_path):
     """A folder holding a package that is called `kernels` and is not ours."""
     (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "__init__.py").write_text("")
+    (tmp_path / "kernels" / "__init__.py").write_text("", encoding="utf-8")
     return tmp_path
 
 
 def _python(code, cwd):
-    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, encoding="utf-8"
+    )
 
 
 def test_importing_book_puts_our_kernels_first(other_kernels):

@@ -21,7 +21,9 @@ FOLDER = Path(catalog.__file__).parent
 
 @cache
 def _whole(file):
-    return yaml.load((FOLDER / file).read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml.load(
+        (FOLDER / file).read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
 
 
 def _one_row(file, key, id):
@@ -33,7 +35,7 @@ def _one_row(file, key, id):
 
 def _write(tmp_path, file, document):
     path = tmp_path / file
-    path.write_text(yaml.safe_dump(document))
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
 
 
@@ -179,7 +181,7 @@ def test_a_row_without_id(tmp_path):
 )
 def test_a_file_of_another_shape(tmp_path, text, words):
     file = tmp_path / "accelerators.yaml"
-    file.write_text(text)
+    file.write_text(text, encoding="utf-8")
     _refused(lambda: load_accelerators(file), ["accelerators.yaml", *words])
 
 
@@ -199,9 +201,9 @@ def test_the_untouched_copy_loads(tmp_path):
 def test_a_file_that_became_json_reads_the_same_without_pyyaml(tmp_path, monkeypatch):
     text = '{"schema_version": 1, "sources": {"a": "A"}, "rows": [{"id": "x", "gigabytes": 0.5}]}'
     path = tmp_path / "rows.yaml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert read(path) == json.loads(text)
-    path.write_text(text[:-1])
+    path.write_text(text[:-1], encoding="utf-8")
     with pytest.raises(CatalogError, match=r"rows\.yaml: not valid JSON"):
         read(path)

@@ -23,8 +23,10 @@ def test_the_table_links_to_the_pages_of_the_site():
 
 def test_a_chapter_without_a_card_is_refused(tmp_path):
     (tmp_path / "chapters").mkdir()
-    (tmp_path / "_toc.yml").write_text("parts: [{caption: P, chapters: [{file: chapters/01-x}]}]")
+    (tmp_path / "_toc.yml").write_text(
+        "parts: [{caption: P, chapters: [{file: chapters/01-x}]}]", encoding="utf-8"
+    )
     notebook = {"cells": [{"cell_type": "markdown", "source": ["# X\n"]}]}
-    (tmp_path / "chapters/01-x.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "chapters/01-x.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     with pytest.raises(ValueError, match=r"chapters/01-x.ipynb: its first cell lacks"):
         contents.chapters(tmp_path)

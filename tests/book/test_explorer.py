@@ -333,7 +333,9 @@ before = shown(); bench.run(); after = shown()
 print(explorer)
 print("rl-live" in before, "measured-here" in before, "measured-here" in after, bench.said.value)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, encoding="utf-8"
+    )
     assert done.stdout.splitlines() == [
         "Explorer('explore-linear') (pip install anywidget links it to Python)",
         "True False True ",

@@ -37,6 +37,7 @@ def test_the_environment_is_as_bare_as_it_should_be(python, tmp_path):
         env=clean_env.environment(tmp_path),
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     assert found.stdout.strip() == "True", found.stderr
 

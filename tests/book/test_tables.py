@@ -191,7 +191,7 @@ def test_every_code_name_on_the_notation_page_exists():
     import importlib
     import inspect
 
-    page = (Path(reference_tables.__file__).parents[1] / "pages" / "notation.md").read_text()
+    page = (Path(reference_tables.__file__).parents[1] / "pages" / "notation.md").read_text(encoding="utf-8")
     names = set(re.findall(r"`(book\.[\w.]+)`", page))
     assert len(names) > 15
     for name in names:

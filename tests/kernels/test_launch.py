@@ -128,5 +128,6 @@ def test_the_kernel_that_does_nothing_compiles_and_loads_nothing():
         text=True,
         cwd=child_process.ROOT,
         env=child_process.environment(interpret=False),
+        encoding="utf-8",
     )
     assert done.stdout.strip() == "0", done.stderr

@@ -144,7 +144,12 @@ def test_the_command_needs_no_package_of_the_book(tmp_path):
         f"sys.exit(measure.main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, env=os.environ
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ,
+        encoding="utf-8",
     )
     assert (done.returncode, "there is no such kernel" in done.stderr) == (2, True), done.stderr
 

@@ -74,14 +74,14 @@ def sweeps(*points):
 )
 def test_a_broken_record_is_refused_with_file_field_and_remedy(tmp_path, change, says):
     path = tmp_path / "broken.json"
-    path.write_text(json.dumps(record(**change)))
+    path.write_text(json.dumps(record(**change)), encoding="utf-8")
     with pytest.raises(RecordError, match=rf"broken\.json.*{says}"):
         recorded.load(path)
 
 
 def test_half_a_file_and_no_file_are_refused(tmp_path):
     path = tmp_path / "half.json"
-    path.write_text('{"schema": 1,')
+    path.write_text('{"schema": 1,', encoding="utf-8")
     with pytest.raises(RecordError, match="not JSON"):
         recorded.load(path)
     with pytest.raises(RecordError, match="cannot be read"):

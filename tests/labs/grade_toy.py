@@ -21,7 +21,7 @@ if __name__ == "__main__":
         """Say who it is, take a while, answer."""
         if program == "answer":
             who = re.search(r"# who (\w+)", request["cells"][0]["source"]).group(1)
-            with (folder / "log").open("a") as log:
+            with (folder / "log").open("a", encoding="utf-8") as log:
                 log.write(f"{who}\n")
         time.sleep(seconds)
         return toy.pretend(program, request)

@@ -105,7 +105,9 @@ def _grade(lab: str, folder: Path) -> dict:
 
 def _run(command: list[str]) -> dict:
     env = os.environ | {"CANARY_TOKEN": "not for students"}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=3600)
+    done = subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=3600, encoding="utf-8"
+    )
     return {"status": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
 
 

@@ -72,7 +72,9 @@ def test_what_changed_is_graded_again(tmp_path, lab):
     assert _run(course, folder, regrade=["CYD "]).graded == ("cyd",)
     assert len(_run(course, folder, regrade=["all"]).graded) == 3
     assert len(_run(replace(course, seed=4), folder).graded) == 3
-    lab.master.write_text(lab.master.read_text().replace("# A toy", "# Another toy"))
+    lab.master.write_text(
+        lab.master.read_text(encoding="utf-8").replace("# A toy", "# Another toy"), encoding="utf-8"
+    )
     assert len(_run(replace(course, seed=4), folder).graded) == 3
 
 
@@ -82,7 +84,7 @@ def test_half_a_result_is_none(tmp_path, lab, damage):
     course = _class(tmp_path, lab)
     _run(course, tmp_path / "in")
     kept = results.place(course.students, "ada")
-    kept.write_text(damage)
+    kept.write_text(damage, encoding="utf-8")
     assert _run(course, tmp_path / "in").graded == ("ada",)
 
 
@@ -106,12 +108,14 @@ def test_killed_in_mid_class_it_goes_on_without_loss_and_without_grading_twice(t
     assert grader.wait() == -9
     before = {path.name: path.stat().st_mtime_ns for path in kept.glob("*.json")}
     assert 5 <= len(before) < 12
-    ended = subprocess.run([*command_line, "0"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [*command_line, "0"], cwd=ROOT, capture_output=True, text=True, timeout=60, encoding="utf-8"
+    )
     assert ended.returncode == 0, ended.stderr
     now = {path.name: path.stat().st_mtime_ns for path in kept.glob("*.json")}
     assert before.items() <= now.items() and len(now) == 12
     assert f"{toy.NAME}: 12 graded" in ended.stdout
-    begun = (tmp_path / "log").read_text().split()
+    begun = (tmp_path / "log").read_text(encoding="utf-8").split()
     # Only the two that were being graded when the process died were begun a second time.
     assert set(begun) == set(students) and len(begun) <= 12 + classroom.JOBS
     with (tmp_path / "out" / toy.NAME / "grades.csv").open(encoding="utf-8-sig") as table:
@@ -166,7 +170,7 @@ def test_a_sandbox_that_stays_broken_leaves_no_grade(tmp_path, lab):
     assert done.graded == ("ada",) and "no namespaces" in done.failed["bob"]
     assert "1 NOT GRADED" in report.summary(lab, done)
     report.write_csv(course.folder / "grades.csv", lab, done.results, None, done.failed)
-    assert "Not graded yet." in (course.folder / "grades.csv").read_text()
+    assert "Not graded yet." in (course.folder / "grades.csv").read_text(encoding="utf-8")
     assert _run(course, tmp_path / "in").graded == ("bob",)
 
 
@@ -266,7 +270,7 @@ def test_no_folder(tmp_path):
 )
 def test_any_id_makes_a_file_name(tmp_path, student):
     path = results.place(tmp_path, student)
-    path.write_text("{}")
+    path.write_text("{}", encoding="utf-8")
     assert path.parent == tmp_path and list(tmp_path.glob("*.json")) == [path]
 
 
@@ -345,13 +349,13 @@ def test_rosters(tmp_path, text, students):
 )
 def test_rosters_that_are_none(tmp_path, text, said):
     path = tmp_path / "roster.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=said):
         roster(path)
 
 
 def test_a_secret_that_can_be_guessed(tmp_path):
-    (tmp_path / "secret").write_text("1234\n")
+    (tmp_path / "secret").write_text("1234\n", encoding="utf-8")
     with pytest.raises(ValueError, match="it holds 4 characters"):
         read_secret(tmp_path / "secret")
     with pytest.raises(ValueError, match="can't be read"):
@@ -409,7 +413,7 @@ def test_the_command_says_why_nothing_was_graded(tmp_path, grading, capsys):
 
 def test_somebody_to_look_at_is_exit_status_1(tmp_path, grading):
     _hand_in(tmp_path / "in", "ada")
-    (tmp_path / "roster.csv").write_text("bob\n")
+    (tmp_path / "roster.csv").write_text("bob\n", encoding="utf-8")
     assert grading("--roster", str(tmp_path / "roster.csv")) == command.LOOK
 
 

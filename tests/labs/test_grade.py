@@ -104,7 +104,7 @@ def test_a_missing_cell_costs_its_questions_only(lab, tmp_path):
     path = toy.hand_in(tmp_path / "in.ipynb")
     notebook = toy.as_json(path)
     notebook["cells"] = [c for c in notebook["cells"] if "toy-values" not in json.dumps(c)]
-    path.write_text(json.dumps(notebook))
+    path.write_text(json.dumps(notebook), encoding="utf-8")
     made = grade(submission.read(path, lab), lab, toy.pretend, 1)
     assert _points(made)["toy-twice"] == 3
     assert "toy-values is missing" in _comment(made, "toy-bytes")
@@ -112,7 +112,7 @@ def test_a_missing_cell_costs_its_questions_only(lab, tmp_path):
 
 def test_an_unreadable_file_gets_0_and_the_reason(lab, tmp_path):
     path = tmp_path / "in.ipynb"
-    path.write_text('{"cells": [')
+    path.write_text('{"cells": [', encoding="utf-8")
     made = grade(submission.read(path, lab), lab, toy.pretend, 1)
     assert made.total == 0 and made.most == 10 and not made.needs_look
     assert all("ends in the middle" in score.comment for score in made.scores)
@@ -122,7 +122,7 @@ def test_a_name_from_a_cell_that_is_not_graded(lab, tmp_path):
     path = toy.hand_in(tmp_path / "in.ipynb", toy_values="# [toy-values]\nsize = 2 * eight")
     notebook = toy.as_json(path)
     notebook["cells"].append({"cell_type": "code", "metadata": {}, "source": "eight = 8"})
-    path.write_text(json.dumps(notebook))
+    path.write_text(json.dumps(notebook), encoding="utf-8")
     made = grade(submission.read(path, lab), lab, toy.pretend, 1)
     assert _comment(made, "toy-bytes").startswith("eight: defined in another cell")
     assert any(note.startswith("eight: defined in another cell") for note in made.notes)

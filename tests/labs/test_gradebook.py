@@ -84,7 +84,7 @@ def test_what_needs_a_look_waits_for_a_person(course):
 def test_nbgrader_exports_the_grades(course, monkeypatch):
     monkeypatch.chdir(course[0].out)
     _nbgrader(ExportApp)
-    with (course[0].out / "grades.csv").open() as table:
+    with (course[0].out / "grades.csv").open(encoding="utf-8") as table:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(table)}
     assert scores == {"ada": 5, "bob": 0, "eve": 0}
 
@@ -92,7 +92,7 @@ def test_nbgrader_exports_the_grades(course, monkeypatch):
 def test_nbgrader_makes_feedback(course, monkeypatch):
     monkeypatch.chdir(course[0].out)
     _nbgrader(GenerateFeedbackApp, toy.NAME)
-    page = (course[0].out / "feedback" / "eve" / toy.NAME / f"{toy.NAME}.html").read_text()
+    page = (course[0].out / "feedback" / "eve" / toy.NAME / f"{toy.NAME}.html").read_text(encoding="utf-8")
     assert "toy-twice (0 of 3): OSError: ‹b&gt;" in page
     assert "<script>alert(1)" not in page
     assert "HIDDEN TESTS" not in page and "key.check" not in page
@@ -101,7 +101,9 @@ def test_nbgrader_makes_feedback(course, monkeypatch):
 def test_another_version_of_the_lab_does_not_overwrite_grades(course, tmp_path):
     made, results, _ = course
     lab = toy.assignment(tmp_path)
-    lab.master.write_text(lab.master.read_text().replace("toy-calls", "toy-called"))
+    lab.master.write_text(
+        lab.master.read_text(encoding="utf-8").replace("toy-calls", "toy-called"), encoding="utf-8"
+    )
     with pytest.raises(gradebook.OtherGradebook, match="holds another version of toy-lab"):
         gradebook.write(replace(made, assignment=lab), results)
 

@@ -26,7 +26,7 @@ def linear(tmp_path_factory):
     notebook = nbformat.read(assignments.find("lab2").master, as_version=4)
     cells = {c.metadata["nbgrader"]["grade_id"]: c.source for c in notebook.cells if "nbgrader" in c.metadata}
     path = tmp_path_factory.mktemp("lab2") / "lab2_solution.py"
-    path.write_text(HEAD + cells["lab2-kernel"] + "\n\n\n" + cells["lab2-launcher"] + "\n")
+    path.write_text(HEAD + cells["lab2-kernel"] + "\n\n\n" + cells["lab2-launcher"] + "\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location("lab2_solution", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

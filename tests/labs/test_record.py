@@ -79,18 +79,20 @@ def test_a_record_says_the_lab_and_the_machine_and_nobodys_name(tmp_path, monkey
     monkeypatch.setenv("USER", "somebody-special")
     monkeypatch.setenv("HOSTNAME", "somebodys-laptop")
     path = exported(tmp_path / "mine.json", "cpu")
-    made = json.loads(path.read_text())
+    made = json.loads(path.read_text(encoding="utf-8"))
     assert made["command"] == "lab2-linear" and made["status"] == "complete" and made["kind"] == "cpu"
-    assert "somebod" not in path.read_text() and str(tmp_path) not in path.read_text()
+    assert "somebod" not in path.read_text(encoding="utf-8") and str(tmp_path) not in path.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_an_impossible_record_is_refused_and_the_old_file_stays(tmp_path):
     path = exported(tmp_path / "mine.json", "gpu")
-    before = path.read_text()
+    before = path.read_text(encoding="utf-8")
     sweep = {"experiment": "own linear", "axis": "m", "dtype": "bf16", "points": [POINT | {"seconds": -1.0}]}
     with pytest.raises(recorded.RecordError, match=r"seconds = -1.0: must be a positive number"):
         record.export(path, CARD, {}, [sweep], command="lab2-linear")
-    assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
+    assert path.read_text(encoding="utf-8") == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_file_that_is_no_record_is_named(tmp_path):

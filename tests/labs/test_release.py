@@ -120,12 +120,12 @@ def test_a_module_that_holds_the_solution_stays_behind_or_stops_the_release(tiny
     monkeypatch.setitem(copies.SOLVED, "lab9", ("kernels.linear",))
     assert "kernels/linear.py" not in release.make(lab, root).files, "only a function imports it"
     kit = root / "labs/kit/lab9.py"
-    kit.write_text("from kernels import linear\n" + tiny_lab.KIT)
+    kit.write_text("from kernels import linear\n" + tiny_lab.KIT, encoding="utf-8")
     try:
         with pytest.raises(ValueError, match=r"kernels\.linear must not travel .*labs/kit/lab9\.py"):
             release.make(lab, root)
     finally:
-        kit.write_text(tiny_lab.KIT)
+        kit.write_text(tiny_lab.KIT, encoding="utf-8")
 
 
 # --------------------------------------------------------------------------------------- leaks
@@ -231,7 +231,7 @@ def test_the_archive_has_the_same_bytes_each_time_and_what_nbgrader_expects(tiny
     assert (
         "A tiny lab (15 to 20 minutes)" in inside["README.txt"] and "NOT FOR STUDENTS" in inside["README.txt"]
     )
-    assert (tmp_path / "one" / "instructor" / notebook).read_text() == made.instructor
+    assert (tmp_path / "one" / "instructor" / notebook).read_text(encoding="utf-8") == made.instructor
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == [
         "README.txt", package.ARCHIVE, "instructor", "student"
     ]  # fmt: skip
@@ -252,6 +252,7 @@ def test_nbgrader_makes_the_students_copy_from_the_course_folder(tiny, made, tmp
         env=variables,
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     theirs = nbformat.read(tmp_path / "course" / "release" / LAB / f"{LAB}.ipynb", 4)
@@ -280,8 +281,8 @@ def test_each_student_of_a_roster_gets_numbers_of_their_own(tiny, made, tmp_path
     from labs.grading.variants import variant_of
 
     root, lab = tiny
-    (tmp_path / "roster.csv").write_text("student,name\nada,Ada\nbo@x.org,Bo\n")
-    (tmp_path / "secret.txt").write_text(SECRET)
+    (tmp_path / "roster.csv").write_text("student,name\nada,Ada\nbo@x.org,Bo\n", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text(SECRET, encoding="utf-8")
     monkeypatch.setattr(release, "find", lambda name: lab)
     monkeypatch.setattr(release, "make", lambda one, root=None: made)
     arguments = ["--lab", LAB, "--out", str(tmp_path / "out"), "--roster", str(tmp_path / "roster.csv")]
@@ -325,18 +326,18 @@ def test_the_site_gets_the_students_copies_and_makes_each_once(tiny, made, tmp_p
     again = {"root": root, "cache": tmp_path / "cache"}
     (first,) = release.students(tmp_path / "out", [lab], **again)
     assert first == (LAB, tmp_path / "out" / f"{LAB}.ipynb", "A tiny lab", "15 to 20")
-    assert first.path.read_text() == made.student
+    assert first.path.read_text(encoding="utf-8") == made.student
     changed = first.path.stat().st_mtime_ns
     monkeypatch.setattr(copies, "make", lambda *a: 1 / 0)
     assert release.students(tmp_path / "out", [lab], **again) == [first]
     assert first.path.stat().st_mtime_ns == changed, "a file that is right is left alone"
     kit = root / "labs/kit/lab9.py"
-    kit.write_text(tiny_lab.KIT + "\n# another version\n")
+    kit.write_text(tiny_lab.KIT + "\n# another version\n", encoding="utf-8")
     try:
         with pytest.raises(ZeroDivisionError):
             release.students(tmp_path / "out", [lab], **again)
     finally:
-        kit.write_text(tiny_lab.KIT)
+        kit.write_text(tiny_lab.KIT, encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------- they are run

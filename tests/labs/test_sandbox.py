@@ -50,9 +50,9 @@ def test_it_is_quick(box):
 
 def test_the_repository_home_and_other_submissions_are_invisible(go, tmp_path):
     other = tmp_path / "submission.ipynb"
-    other.write_text("secret")
+    other.write_text("secret", encoding="utf-8")
     own = tmp_path / "own.py"
-    own.write_text("own")
+    own.write_text("own", encoding="utf-8")
     home = Path.home()
     seen = told(
         go(
@@ -98,7 +98,7 @@ def test_an_environment_that_is_the_repository_is_refused(monkeypatch):
 
 def test_nothing_can_be_written_but_scratch_and_that_vanishes(go, tmp_path):
     own = tmp_path / "own.py"
-    own.write_text("own")
+    own.write_text("own", encoding="utf-8")
     own.chmod(0o666)
     places = [
         "/job/own.py",
@@ -118,12 +118,12 @@ def test_nothing_can_be_written_but_scratch_and_that_vanishes(go, tmp_path):
         files={"/job/own.py": own},
     )
     assert told(outcome) == [[False] * len(places), True, True]
-    assert own.read_text() == "own"
+    assert own.read_text(encoding="utf-8") == "own"
     assert told(go("answer([os.path.exists('/tmp/kept'), os.listdir('.')])")) == [False, []]
 
 
 def test_files_may_be_shown_inside_the_scratch_folder_too(go, tmp_path):
-    (tmp_path / "data").write_text("here")
+    (tmp_path / "data").write_text("here", encoding="utf-8")
     source = "answer([open('data').read(), os.access('data', os.W_OK)])"
     assert told(go(source, files={"/tmp/work/data": tmp_path / "data"})) == ["here", False]
 
@@ -176,7 +176,7 @@ def test_the_environment_is_made_up(go, monkeypatch):
 
 
 def test_no_open_file_of_the_grader_leaks(go, tmp_path):
-    with open(tmp_path / "key", "w") as key:
+    with open(tmp_path / "key", "w", encoding="utf-8") as key:
         os.set_inheritable(key.fileno(), True)
         outcome = go(
             "answer([[int(n), os.readlink('/proc/self/fd/' + n)] for n in os.listdir('/proc/self/fd')\n"

@@ -42,7 +42,7 @@ def test_root_never_runs_a_program_as_root(monkeypatch, box, tmp_path):
 
 def test_a_sandbox_that_fails_is_not_the_programs_fault(box, tmp_path):
     broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'no namespaces for you' >&2; exit 1\n")
+    broken.write_text("#!/bin/sh\necho 'no namespaces for you' >&2; exit 1\n", encoding="utf-8")
     broken.chmod(0o755)
     with pytest.raises(SandboxFailed, match="no namespaces for you"):
         sandbox.run([sys.executable], question=b"", sandbox=replace(box, bwrap=str(broken)))
@@ -65,7 +65,7 @@ def plainly(source, files=None, **limits):
 
 def test_plain_runs_trusted_files_under_the_same_limits(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    (tmp_path / "data").write_text("the data")
+    (tmp_path / "data").write_text("the data", encoding="utf-8")
     outcome = plainly(
         "answer(sys.stdin.buffer.read() + open(sys.argv[1], 'rb').read())\n"
         "answer(str('GITHUB_TOKEN' in os.environ).encode())",
@@ -120,10 +120,13 @@ def engine(tmp_path, monkeypatch):
     def make(state=" false "):
         docker = tmp_path / "bin" / "docker"
         docker.parent.mkdir(exist_ok=True)
-        docker.write_text(ENGINE.format(python=sys.executable, log=str(log), tmp=str(tmp_path), state=state))
+        docker.write_text(
+            ENGINE.format(python=sys.executable, log=str(log), tmp=str(tmp_path), state=state),
+            encoding="utf-8",
+        )
         docker.chmod(0o755)
         monkeypatch.setenv("PATH", str(docker.parent))
-        return lambda: [json.loads(line) for line in log.read_text().splitlines()]
+        return lambda: [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
 
     return make
 
@@ -138,7 +141,7 @@ def test_a_container_is_next_when_an_image_is_named(engine):
 
 def test_the_containers_command_line_shuts_everything(engine, tmp_path):
     calls = engine()
-    (tmp_path / "data").write_text("x")
+    (tmp_path / "data").write_text("x", encoding="utf-8")
     box = container.Container(str(tmp_path / "bin" / "docker"), "labs:1")
     outcome = sandbox.run(
         [

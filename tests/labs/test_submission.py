@@ -133,7 +133,7 @@ def test_a_newer_minor_version_and_the_old_format_3(lab, path):
 
 
 def test_bom_utf_16_and_carriage_returns(lab, path):
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     path.write_bytes(codecs.BOM_UTF8 + text.replace("\n", "\r\n").encode())
     assert dict(submission.read(path, lab).cells) == toy.RIGHT
     path.write_bytes(text.encode("utf-16"))
@@ -145,7 +145,10 @@ def test_bom_utf_16_and_carriage_returns(lab, path):
 
 
 def test_half_a_character_and_a_null_byte(lab, path):
-    path.write_text(path.read_text().replace("size = 2 * 8", "size = 2 * 8 # \\ud800\\u0000"))
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("size = 2 * 8", "size = 2 * 8 # \\ud800\\u0000"),
+        encoding="utf-8",
+    )
     assert submission.read(path, lab).cells["toy-values"].endswith("size = 2 * 8 # ?\n")
 
 

@@ -59,7 +59,7 @@ def keep(root, path, printed="5\n"):
     ran.cells[1].outputs[0].text = printed
     get_cache(root / "cache").cache_notebook_bundle(CacheBundleIn(ran, str(path)), check_validity=False)
     store = root / "cache" / "fingerprints.json"
-    store.write_text(json.dumps({"chapters/one": module.fingerprint_of(ran, root)}))
+    store.write_text(json.dumps({"chapters/one": module.fingerprint_of(ran, root)}), encoding="utf-8")
 
 
 def take(path):
@@ -75,18 +75,20 @@ def test_a_fresh_cache_is_read_and_nothing_runs(book, monkeypatch):
 def test_a_stale_cache_is_not_read(book, monkeypatch):
     monkeypatch.setattr(module, "run", lambda path: "ran")
     monkeypatch.delenv("SITE_IS_BUILT", raising=False)
-    (book.parents[1] / "cache" / "fingerprints.json").write_text('{"chapters/one": "of another day"}')
+    (book.parents[1] / "cache" / "fingerprints.json").write_text(
+        '{"chapters/one": "of another day"}', encoding="utf-8"
+    )
     assert take(book) == "ran"
 
 
 def test_a_module_that_changed_makes_the_cache_stale(book):
     root = book.parents[1]
     (root / "kernels").mkdir()
-    (root / "kernels" / "__init__.py").write_text("")
+    (root / "kernels" / "__init__.py").write_text("", encoding="utf-8")
     nbformat.write(notebook("import kernels\nprint(2 + 2)"), book)
     keep(root, book)
     assert cached(book, root, root / "cache") is not None
-    (root / "kernels" / "__init__.py").write_text("X = 1\n")
+    (root / "kernels" / "__init__.py").write_text("X = 1\n", encoding="utf-8")
     assert cached(book, root, root / "cache") is None
 
 

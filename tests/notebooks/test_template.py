@@ -45,7 +45,7 @@ def test_the_template_follows_the_style():
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
 def test_a_chapter_is_well_named_and_in_the_table_of_contents(path):
     assert re.fullmatch(r"\d\d-[a-z0-9]+(-[a-z0-9]+)*", path.stem)
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     assert f"chapters/{path.stem}" in [c["file"] for part in toc["parts"] for c in part["chapters"]]
 
 

@@ -55,12 +55,18 @@ def site() -> Path:
     (ROOT / "_build").mkdir(exist_ok=True)
     with FileLock(ROOT / "_build" / "tested.lock"):
         # `make test` has just built it and says so
-        if os.environ.get("SITE_IS_BUILT") != "1" and not (marker.exists() and marker.read_text() == run):
+        if os.environ.get("SITE_IS_BUILT") != "1" and not (
+            marker.exists() and marker.read_text(encoding="utf-8") == run
+        ):
             built = subprocess.run(
-                ["make", "--no-print-directory", "site"], cwd=ROOT, capture_output=True, text=True
+                ["make", "--no-print-directory", "site"],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
             )
             assert built.returncode == 0, f"make site failed:\n{built.stdout[-3000:]}\n{built.stderr[-6000:]}"
-            marker.write_text(run)
+            marker.write_text(run, encoding="utf-8")
     return HTML
 
 

@@ -37,7 +37,7 @@ def _write(file: Path, values: dict) -> None:
 def _address(folder: Path) -> str | None:
     """The server's address once it has written it down."""
     try:
-        return json.loads(next(folder.glob("jpserver-*.json")).read_text())["url"].rstrip("/")
+        return json.loads(next(folder.glob("jpserver-*.json")).read_text(encoding="utf-8"))["url"].rstrip("/")
     except (StopIteration, json.JSONDecodeError):  # not there yet, or half written
         return None
 
@@ -55,14 +55,14 @@ def running(notebooks: Path, own: Path, *, pythonpath: Path) -> Iterator[tuple[s
     named = {name: str(folder) for name, folder in folders.items()}
     environment = {**os.environ, **named, "JUPYTER_TOKEN": token, "PYTHONPATH": str(pythonpath)}
     log = own / "log.txt"
-    with log.open("w") as out:
+    with log.open("w", encoding="utf-8") as out:
         command = [sys.executable, "-m", "jupyter", "lab", f"--notebook-dir={notebooks}"]
         server = subprocess.Popen(command, cwd=notebooks, env=environment, stdout=out, stderr=out)
     try:
         deadline = time.monotonic() + PATIENCE
         while (address := _address(folders["JUPYTER_RUNTIME_DIR"])) is None:
             if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}")
             time.sleep(0.1)
         yield address, token
     finally:

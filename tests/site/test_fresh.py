@@ -42,7 +42,7 @@ def book(tmp_path: Path) -> Path:
     """A book of two chapters; each writes a line into ran.txt when it runs."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "chapters").mkdir()
     for name, imports in CELLS.items():
         log = f"with open({str(tmp_path / 'ran.txt')!r}, 'a') as f:\n    f.write({name!r} + '\\n')"
@@ -59,23 +59,24 @@ def book(tmp_path: Path) -> Path:
 def build(book: Path) -> list[str]:
     """Builds the site and returns the chapters that ran."""
     log = book / "ran.txt"
-    log.write_text("")
+    log.write_text("", encoding="utf-8")
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "-q", ".", "_build/html"],
         cwd=book,
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     assert built.returncode == 0, built.stderr
-    return log.read_text().split()
+    return log.read_text(encoding="utf-8").split()
 
 
 def test_only_what_changed_runs_again(book):
     assert build(book) == ["one", "two"]
     assert build(book) == [], "nothing was touched"
 
-    (book / "kernels/linear.py").write_text(FILES["kernels/linear.py"] + "X = 1\n")
+    (book / "kernels/linear.py").write_text(FILES["kernels/linear.py"] + "X = 1\n", encoding="utf-8")
     assert build(book) == ["two"], "only two imports kernels.linear"
 
-    (book / "book/cost.py").write_text("def cost(): return 2\n")
+    (book / "book/cost.py").write_text("def cost(): return 2\n", encoding="utf-8")
     assert build(book) == ["one", "two"], "both reach book.cost through a kernel"

@@ -25,14 +25,14 @@ def clone(tmp_path: Path) -> Path:
     """A repository that has nothing but the script."""
     (tmp_path / "book" / "site").mkdir(parents=True)
     shutil.copy(ROOT / "book" / "site" / "venv.sh", tmp_path / "book" / "site")
-    (tmp_path / "requirements.txt").write_text("")
+    (tmp_path / "requirements.txt").write_text("", encoding="utf-8")
     return tmp_path
 
 
 def make_environment(clone: Path, python: str) -> subprocess.CompletedProcess[str]:
     """Runs venv.sh with a stand-in for Python, a shell script."""
     fake = clone / "python"
-    fake.write_text(f"#!/bin/sh\n{python}\n")
+    fake.write_text(f"#!/bin/sh\n{python}\n", encoding="utf-8")
     fake.chmod(0o755)
     return subprocess.run(
         ["sh", "book/site/venv.sh"],
@@ -40,6 +40,7 @@ def make_environment(clone: Path, python: str) -> subprocess.CompletedProcess[st
         env={**os.environ, "PYTHON": str(fake)},
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
 
 
@@ -59,7 +60,7 @@ def test_a_python_without_venv_gets_a_sentence(clone):
 
 
 def test_a_failed_installation_is_a_failure(clone):
-    (clone / "requirements.txt").write_text("--no-index\nno-such-package-of-this-book==1\n")
+    (clone / "requirements.txt").write_text("--no-index\nno-such-package-of-this-book==1\n", encoding="utf-8")
     made = make_environment(clone, f'exec {sys.executable} "$@"')
     assert made.returncode != 0
     assert "no-such-package-of-this-book" in made.stderr
@@ -76,7 +77,7 @@ def test_a_busy_port_gives_way_to_the_next(tmp_path):
 
 
 def test_the_server_stays_on_this_machine_and_compresses(tmp_path):
-    (tmp_path / "index.html").write_text("roofline " * 1000)
+    (tmp_path / "index.html").write_text("roofline " * 1000, encoding="utf-8")
     server = serve.open_server(tmp_path)
     assert server.server_address[0] == "127.0.0.1"
     threading.Thread(target=server.serve_forever, daemon=True).start()

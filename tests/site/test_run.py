@@ -41,7 +41,8 @@ def test_the_slowest_files_are_summed_from_pytests_reports(tmp_path):
     report.write_text(
         '<testsuites><testsuite><testcase file="tests/a.py" time="1.5"/>'
         '<testcase file="tests/b.py" time="4"/>'
-        '<testcase file="tests/a.py" time="0.5"/></testsuite></testsuites>'
+        '<testcase file="tests/a.py" time="0.5"/></testsuite></testsuites>',
+        encoding="utf-8",
     )
     assert run.by_file([report, report]) == Counter({"tests/b.py": 8, "tests/a.py": 4})
 

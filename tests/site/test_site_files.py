@@ -68,7 +68,7 @@ def test_no_script_or_style_comes_from_elsewhere(site, name):
 
 @EVERY_PAGE
 def test_every_icon_of_the_theme_is_in_the_subset(site, name):
-    css = (site / "_static" / "icons" / "icons.css").read_text()
+    css = (site / "_static" / "icons" / "icons.css").read_text(encoding="utf-8")
     known = set(re.findall(r"\.(fa-[\w-]+)", css))
     used = {
         c for tag in parsed(site / name).select("[class*=fa-]") for c in tag["class"] if c.startswith("fa-")
@@ -77,19 +77,24 @@ def test_every_icon_of_the_theme_is_in_the_subset(site, name):
 
 
 def test_the_stylesheet_has_the_palette(site):
-    assert (site / "_static" / "palette.css").read_text() == palette.css()
+    assert (site / "_static" / "palette.css").read_text(encoding="utf-8") == palette.css()
 
 
 def test_colours_live_in_the_palette_alone(site):
     """Stylesheets name roles; an opaque colour there would be a second definition."""
     for name in ("book.css", "explorer.css", "check.css"):
-        css = re.sub(r"/\*.*?\*/", "", (ROOT / "book" / "site" / "static" / name).read_text(), flags=re.S)
+        css = re.sub(
+            r"/\*.*?\*/",
+            "",
+            (ROOT / "book" / "site" / "static" / name).read_text(encoding="utf-8"),
+            flags=re.S,
+        )
         assert not re.search(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})\b", css), f"{name} types a colour"
 
 
 def test_the_licences_are_there_and_the_page_names_them(site):
-    assert "Apache License" in (ROOT / "LICENSE").read_text()
-    assert "Attribution 4.0 International" in (ROOT / "LICENSE-text").read_text()
+    assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Attribution 4.0 International" in (ROOT / "LICENSE-text").read_text(encoding="utf-8")
     footer = " ".join(footer.text for footer in parsed(site / "index.html").find_all("footer"))
     assert "CC BY 4.0" in footer and "Apache-2.0" in footer
 

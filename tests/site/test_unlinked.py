@@ -88,7 +88,9 @@ def test_in_a_frame_of_its_own_each_output_is_alive(browser, tmp_path):
     tell = (
         "import json; print(json.dumps([w._repr_mimebundle_()[0]['text/html'] for w in (explorer, check)]))"
     )
-    done = subprocess.run([sys.executable, "-c", MADE + tell], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MADE + tell], cwd=ROOT, capture_output=True, text=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stderr
     outputs = json.loads(done.stdout)
     frames = "".join(f'<iframe srcdoc="{html.escape(o)}" width=900 height=900></iframe>' for o in outputs)

@@ -64,14 +64,14 @@ def remember(app: Sphinx, doctree: nodes.document) -> None:
     folder = Path(env.mystnb_config.execution_cache_path)
     known = {**fingerprints(folder), env.docname: fingerprint_of(notebook, Path(app.srcdir))}
     temporary = folder / (STORE + ".new")
-    temporary.write_text(json.dumps(known, indent=1))
+    temporary.write_text(json.dumps(known, indent=1), encoding="utf-8")
     temporary.replace(folder / STORE)
 
 
 def fingerprints(cache: str | Path) -> dict[str, str]:
     """Of each page in a cache folder the fingerprint at its last good run; {} if there is none."""
     with suppress(OSError, ValueError):
-        return json.loads((Path(cache) / STORE).read_text())
+        return json.loads((Path(cache) / STORE).read_text(encoding="utf-8"))
     return {}
 
 

@@ -103,7 +103,9 @@ def _disassemble(cubin: bytes) -> tuple[str, str]:
         file.flush()
 
         def call(*command: str) -> str:
-            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            return subprocess.run(
+                command, capture_output=True, text=True, check=True, encoding="utf-8"
+            ).stdout
 
         return (
             call(str(tools / "cuobjdump"), "--dump-resource-usage", file.name),

@@ -138,7 +138,9 @@ def clocks() -> dict[str, str]:
     query = f"--query-gpu={','.join(SMI_FIELDS)}"
     command = ["nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=20, check=True, encoding="utf-8"
+        )
     except (OSError, subprocess.SubprocessError):
         return {}
     lines = done.stdout.strip().splitlines()
@@ -151,7 +153,12 @@ def commit(folder: str | os.PathLike[str]) -> str:
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=20, check=True
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+            encoding="utf-8",
         )
         return done.stdout.strip()
 
