@@ -103,6 +103,15 @@ def test_int8_has_a_ceiling_by_torch_s_integer_product():
     assert list(tops.peaks) == ["torch._int_mm 2048"]
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16", "fp8", "int8"])
+def test_each_product_of_torch_s_that_is_timed_runs_as_it_is_called(dtype):
+    works, note = torch_products.products(CARD, dtype, 64)
+    assert works and not note
+    for work in works.values():
+        y = work()
+        assert y.shape == (64, 64) and y.double().std() > 1  # sums of 64 random products, no zeros
+
+
 @pytest.mark.parametrize("dtype", ["fp8", "int8"])
 @pytest.mark.parametrize("how", ["absent", "refuses"])
 def test_where_torch_has_no_product_the_datasheet_stands_in_and_says_so(monkeypatch, dtype, how):
