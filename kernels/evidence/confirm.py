@@ -26,7 +26,7 @@ from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
 RUNGS = ("counted", "compiled", "timed", "recorded", "published")
-STAND_IN = "h100_sxm"  # the card that evidence is drawn for where there is no GPU
+STAND_IN = TARGETS[devices.STAND_IN].accelerator  # evidence is drawn for it where there is no GPU
 
 
 # Headings and the sentences of the last block may wrap, so that the numbers fit a narrow page.
