@@ -25,7 +25,7 @@ import serve  # noqa: E402
 
 from tests.site.built import HTML, pages  # noqa: E402
 
-SLIDER = ".rl-live input[type=range]"
+SLIDER = ".rl-alive input[type=range]"
 STEPS = 60
 
 # What a step costs: the input event, then the frame's callbacks and its layout, without the wait

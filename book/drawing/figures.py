@@ -258,7 +258,7 @@ def formula(
     figure, axes = new()
     unit = f" ({f.unit})" if f.unit else ""
     axes.set_xlabel(f"{p.label}, {_symbol(p)}" + (f" ({p.unit})" if p.unit else ""))
-    axes.set_title(f"{f.value_label or f.value}{unit}", loc="left", x=0, color=colour("dim"), fontsize=10.5)
+    axes.set_title(f"{f.readouts.value}{unit}", loc="left", x=0, color=colour("dim"), fontsize=10.5)
     top = max([*curve, *(v for _, _, _, y in series for v in y)])
     ylim = (min(curve) / 2.5, top * 2) if log else (0, top * 1.15)
     if log:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from book import cost, roofline
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter, symbol
+from book.formulas.views import Curve, Readouts, Roofline
 
 attainable = Formula(
     name="attainable",
     title="The roofline",
     value="attainable",
     unit="FLOP/s",
-    value_label="attainable",
     parameters=(
         Parameter("intensity", "arithmetic intensity", 16, 0.25, 4096, "FLOP/byte", "I", integer=False),
         p.PEAK,
@@ -21,6 +21,7 @@ attainable = Formula(
         "attainable": roofline.attainable(symbol("intensity"), symbol("peak"), symbol("bandwidth")),
         "intensity": symbol("intensity"),
     },
+    views=(Roofline(), Curve(), Readouts("attainable")),
 )
 
 fma_chain = Formula.of_cost(
@@ -32,5 +33,5 @@ fma_chain = Formula.of_cost(
         Parameter("n", "elements", 2**24, 2**10, 2**28, latex="n"),
         p.ITEMSIZE,
     ),
-    value_label="intensity",
+    views=(Roofline(), Curve(), Readouts("intensity")),
 )

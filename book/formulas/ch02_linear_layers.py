@@ -5,6 +5,7 @@ from __future__ import annotations
 from book import catalog, cost
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Limit, Parameter, symbol
+from book.formulas.views import Curve, Readouts, Roofline
 
 linear = Formula.of_cost(
     "linear",
@@ -17,6 +18,6 @@ linear = Formula.of_cost(
         p.ITEMSIZE,
     ),
     limit=Limit("m", cost.weight_intensity(symbol("m"), symbol("itemsize")), "weights only"),
-    value_label="intensity",
     presets=catalog.linear_layers,
+    views=(Roofline(), Curve(), Readouts("intensity")),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from book import cost, serving
 from book.formulas import parameters as p
-from book.formulas.formula import Formula, Output, Parameter
+from book.formulas.formula import Formula, Parameter
+from book.formulas.views import Curve, Readouts, Roofline, Shown
 
 _ROWS = Parameter("m", "rows in the step", 32, 1, 131072, latex="M")
 _STORED = Parameter("itemsize", "bytes per weight", 2, latex="s", integer=False, steps=p.STORED)
@@ -14,7 +15,6 @@ utilisation = Formula(
     title="The share of the peak",
     value="utilisation",
     unit="%",
-    value_label="utilisation",
     # The dropdown decides the arithmetic, the slider how weights are stored: they need not agree.
     parameters=(_ROWS, _STORED, p.PEAK, p.BANDWIDTH),
     outputs={
@@ -22,11 +22,10 @@ utilisation = Formula(
         "critical": serving.critical_rows(p.PEAK.sympy, p.BANDWIDTH.sympy, _STORED.sympy),
         "intensity": cost.weight_intensity(_ROWS.sympy, _STORED.sympy),
     },
-    described={"critical": Output("critical rows, M*", "")},
-    readouts=("critical",),
     presets=lambda: {
         "decode": {f"{b} {'user' if b == 1 else 'users'}": {"m": b} for b in (1, 32, 128)},
         "prefill": {f"a prompt of {n:,} tokens": {"m": n} for n in (512, 2048, 8192)},
     },
     preset_kind="phase",
+    views=(Roofline(), Curve(), Readouts("utilisation", (Shown("critical", "critical rows, M*"),))),
 )

@@ -5,10 +5,18 @@ from __future__ import annotations
 from book.cost import Cost
 from book.formulas import models
 from book.formulas import parameters as p
-from book.formulas.formula import Formula, Output
+from book.formulas.formula import Formula
+from book.formulas.views import Curve, Readouts, Roofline, Shown
+
+_READOUTS = (
+    Shown("time", "time per token", "s"),
+    Shown("throughput", "all users", "token/s"),
+    Shown("per_user", "each user", "token/s"),
+    Shown("per_card", "weights on a card", "byte"),
+)
 
 
-def _floor(name: str, value: str, unit: str, value_label: str) -> Formula:
+def _floor(name: str, value: str, unit: str, label: str) -> Formula:
     step = Cost(p.WEIGHTS.flops, {"weights": p.WEIGHT_BYTES.sympy})
     time = p.step_time(step, p.GPUS.sympy)
     return Formula(
@@ -16,7 +24,6 @@ def _floor(name: str, value: str, unit: str, value_label: str) -> Formula:
         title="The decode floor",
         value=value,
         unit=unit,
-        value_label=value_label,
         parameters=(p.BATCH, p.WEIGHT_ITEMSIZE, p.GPUS, p.PARAMETERS, p.PEAK, p.BANDWIDTH),
         outputs={
             "time": time,
@@ -26,16 +33,10 @@ def _floor(name: str, value: str, unit: str, value_label: str) -> Formula:
             "intensity": step.intensity,
         },
         aliases=(p.WEIGHT_BYTES,),
-        described={
-            "time": Output("time per token", "s"),
-            "throughput": Output("all users", "token/s"),
-            "per_user": Output("each user", "token/s"),
-            "per_card": Output("weights on a card", "byte"),
-        },
-        readouts=tuple(n for n in ("time", "throughput", "per_user", "per_card") if n != value),
         presets=models.weights_only,
         preset=f"{models.START} / all parameters",
         preset_kind="model",
+        views=(Roofline(), Curve(), Readouts(label, tuple(s for s in _READOUTS if s.output != value))),
     )
 
 

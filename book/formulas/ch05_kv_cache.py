@@ -5,7 +5,8 @@ from __future__ import annotations
 from book import roofline
 from book.formulas import models
 from book.formulas import parameters as p
-from book.formulas.formula import Formula, Output, Parameter
+from book.formulas.formula import Formula, Parameter
+from book.formulas.views import Bars, Curve, Readouts, Shown
 from book.serving import short
 
 _KV_SHAPE = (
@@ -20,7 +21,6 @@ kv_bytes_per_token = Formula(
     title="The KV cache",
     value="per_token",
     unit="byte/token",
-    value_label="cache per token",
     parameters=(*_KV_SHAPE, p.KV_ITEMSIZE, p.CONTEXT, p.BATCH, p.BANDWIDTH),
     outputs={
         "per_token": p.KV_PER_TOKEN.expression,
@@ -28,14 +28,19 @@ kv_bytes_per_token = Formula(
         "all": _held,
         "time": _held / p.BANDWIDTH.sympy,
     },
-    described={
-        "sequence": Output("one sequence", "byte"),
-        "all": Output("the batch", "byte"),
-        "time": Output("time to read it", "s"),
-    },
-    readouts=("sequence", "all", "time"),
     presets=models.kv_shapes,
     preset_kind="model",
+    views=(
+        Curve(),
+        Readouts(
+            "cache per token",
+            (
+                Shown("sequence", "one sequence", "byte"),
+                Shown("all", "the batch", "byte"),
+                Shown("time", "time to read it", "s"),
+            ),
+        ),
+    ),
 )
 
 _CAPACITY = Parameter("capacity", "memory of a card", 80e9, unit="byte", latex="C", source="accelerator")
@@ -50,12 +55,13 @@ _fit = {
     "kv_per_token": p.KV_PER_TOKEN.sympy,
 }
 
+_ROOM = Shown("room", "room for the cache", "byte")
+
 kv_capacity = Formula(
     name="kv_capacity",
     title="How many sequences fit",
     value="sequences",
     unit="",
-    value_label="sequences that fit",
     parameters=(
         Parameter("context", "context of each", 5120, 128, 2**20, "tokens", "S"),
         p.WEIGHT_ITEMSIZE,
@@ -76,16 +82,15 @@ kv_capacity = Formula(
         "memory": _memory,
     },
     aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
-    described={
-        "tokens": Output("tokens in all", ""),
-        "weights": Output("weights", "byte"),
-        "room": Output("room for the cache", "byte"),
-        "memory": Output("memory to use", "byte"),
-    },
-    readouts=("tokens", "room"),
-    parts=("weights", "room"),
-    beside=("memory",),
     presets=models.dense_models,
     preset=models.START,
     preset_kind="model",
+    views=(
+        Bars(
+            parts=(Shown("weights", "weights", "byte"), _ROOM),
+            beside=(Shown("memory", "memory to use", "byte"),),
+        ),
+        Curve(),
+        Readouts("sequences that fit", (Shown("tokens", "tokens in all"), _ROOM)),
+    ),
 )

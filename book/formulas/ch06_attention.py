@@ -6,6 +6,7 @@ from book import cost
 from book.formulas import models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Limit, Parameter, symbol
+from book.formulas.views import Curve, Readouts, Roofline
 
 decode_attention = Formula.of_cost(
     "decode_attention",
@@ -25,7 +26,7 @@ decode_attention = Formula.of_cost(
         cost.kv_intensity(symbol("heads"), symbol("kv_heads"), symbol("kv_itemsize")),
         "cache only",
     ),
-    value_label="intensity",
     presets=models.attention_shapes,
     preset_kind="model",
+    views=(Roofline(), Curve(), Readouts("intensity")),
 )

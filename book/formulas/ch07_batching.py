@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from book.formulas import models
 from book.formulas import parameters as p
-from book.formulas.formula import Balance, Formula, Output
+from book.formulas.formula import Formula
 from book.formulas.steps import STEP
+from book.formulas.views import Balance, Bars, Curve, Readouts, Roofline, Shown
 from book.serving import short
 
 decode_step = Formula(
@@ -13,7 +14,6 @@ decode_step = Formula(
     title="A decode step",
     value="time",
     unit="s",
-    value_label="time per step",
     parameters=(
         p.BATCH,
         p.CONTEXT,
@@ -40,19 +40,24 @@ decode_step = Formula(
         "bytes": STEP.bytes,
     },
     aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
-    described={
-        "weight_time": Output("weights", "s"),
-        "kv_time": Output("KV cache", "s"),
-        "compute_time": Output("arithmetic", "s"),
-        "throughput": Output("all users", "token/s"),
-        "ceiling": Output("ceiling of any batch", "token/s"),
-        "intensity": Output("intensity", "FLOP/byte"),
-    },
-    readouts=("throughput", "ceiling", "intensity"),
-    parts=("weight_time", "kv_time"),
-    beside=("compute_time",),
-    balance=Balance("context", "crossover"),
     presets=models.dense_models,
     preset=models.START,
     preset_kind="model",
+    views=(
+        Bars(
+            parts=(Shown("weight_time", "weights", "s"), Shown("kv_time", "KV cache", "s")),
+            beside=(Shown("compute_time", "arithmetic", "s"),),
+            balance=Balance("context", "crossover"),
+        ),
+        Roofline(),
+        Curve(),
+        Readouts(
+            "time per step",
+            (
+                Shown("throughput", "all users", "token/s"),
+                Shown("ceiling", "ceiling of any batch", "token/s"),
+                Shown("intensity", "intensity", "FLOP/byte"),
+            ),
+        ),
+    ),
 )

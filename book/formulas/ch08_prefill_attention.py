@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from book.formulas import models
 from book.formulas import parameters as p
-from book.formulas.formula import Balance, Formula, Output
+from book.formulas.formula import Formula
 from book.formulas.steps import LINEAR_FLOPS, PROMPT
+from book.formulas.views import Balance, Bars, Curve, Readouts, Roofline, Shown
 from book.serving import short
 
 prefill = Formula(
@@ -13,7 +14,6 @@ prefill = Formula(
     title="A prefill",
     value="time",
     unit="s",
-    value_label="time to first token",
     parameters=(
         p.LENGTH,
         p.WEIGHT_ITEMSIZE,
@@ -39,18 +39,20 @@ prefill = Formula(
         "bytes": PROMPT.bytes,
     },
     aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
-    described={
-        "linear_time": Output("linear layers", "s"),
-        "attention_time": Output("attention", "s"),
-        "memory_time": Output("memory", "s"),
-        "flops": Output("operations", "FLOP"),
-        "intensity": Output("intensity", "FLOP/byte"),
-    },
-    readouts=("flops", "intensity"),
-    parts=("linear_time", "attention_time"),
-    beside=("memory_time",),
-    balance=Balance("length", "crossover"),
     presets=models.dense_models,
     preset=models.START,
     preset_kind="model",
+    views=(
+        Bars(
+            parts=(Shown("linear_time", "linear layers", "s"), Shown("attention_time", "attention", "s")),
+            beside=(Shown("memory_time", "memory", "s"),),
+            balance=Balance("length", "crossover"),
+        ),
+        Roofline(),
+        Curve(),
+        Readouts(
+            "time to first token",
+            (Shown("flops", "operations", "FLOP"), Shown("intensity", "intensity", "FLOP/byte")),
+        ),
+    ),
 )

@@ -8,8 +8,9 @@ from book.cost import Cost
 from book.cost.base import ceil_div
 from book.formulas import models
 from book.formulas import parameters as p
-from book.formulas.formula import Formula, Output, Parameter, Timeline
+from book.formulas.formula import Formula, Parameter
 from book.formulas.steps import PROMPT, STEP
+from book.formulas.views import Curve, Readouts, Shown, Timeline
 from book.serving import short
 from book.serving.step_law import StepLaw
 
@@ -31,7 +32,6 @@ step_law = Formula(
     title="The step law",
     value="tpot",
     unit="s",
-    value_label="time per output token",
     parameters=(
         replace(p.LENGTH, high=2**17),
         _CHUNK,
@@ -58,16 +58,20 @@ step_law = Formula(
         "ttft": _chunks * _mixed,
     },
     aliases=(p.WEIGHT_BYTES, replace(p.KV_PER_TOKEN, expression=_kv_per_token)),
-    described={
-        "floor": Output("floor of a step", "s"),
-        "mixed": Output("step with a chunk", "s"),
-        "stall": Output("everybody's stall", "s"),
-        "chunks": Output("chunks", ""),
-        "ttft": Output("time to first token", "s"),
-    },
-    readouts=("floor", "mixed", "stall", "ttft"),
-    timeline=Timeline(step="tpot", mixed="mixed", chunks="chunks"),
     presets=models.read_models,
     preset=models.START,
     preset_kind="model",
+    views=(
+        Timeline(step="tpot", mixed="mixed", chunks="chunks"),
+        Curve(),
+        Readouts(
+            "time per output token",
+            (
+                Shown("floor", "floor of a step", "s"),
+                Shown("mixed", "step with a chunk", "s"),
+                Shown("stall", "everybody's stall", "s"),
+                Shown("ttft", "time to first token", "s"),
+            ),
+        ),
+    ),
 )

@@ -20,10 +20,14 @@ import sympy
 from book import roofline
 from book.cost import Cost
 from book.formulas.code_generation import javascript, numeric
+from book.formulas.views import Curve, Readouts, Roofline, View
 
 Scale = Literal["linear", "log2"]
 Source = Literal["", "accelerator", "dtype", "model"]
 Presets = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+# (unit of a parameter, unit that a reader sees): how many of the second make one of the first.
+DISPLAY_SCALES: Mapping[tuple[str, str], float] = {("byte", "bit"): 8}
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
@@ -37,6 +41,10 @@ class Parameter:
     steps: the only values it can have, if they are few: bytes of a stored number, cards in a group.
     source: what decides the value in the place of a slider: the "accelerator", "dtype" or "model"
     dropdown. The model's values come from the formula's presets, and need no default here.
+    fact: which of the source's numbers it is (`book.catalog.facts`), if not the one of its own name;
+    a dtype decides the "itemsize", if nothing else is said.
+    shown_in: the unit in which a reader sees and types what the formula has in `unit`: 0.5 byte of a
+    parameter that is shown in "bit" is 4 bit.
     """
 
     symbol: str
@@ -50,6 +58,8 @@ class Parameter:
     integer: bool = True
     source: Source = ""
     steps: tuple[float, ...] = ()
+    fact: str = ""
+    shown_in: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.symbol):
@@ -61,10 +71,22 @@ class Parameter:
                 raise ValueError(
                     f"parameter {self.symbol}: default {self.default} is none of its steps {self.steps}."
                 )
+        if self.shown_in and (self.unit, self.shown_in) not in DISPLAY_SCALES:
+            known = ", ".join(f"{unit} in {shown}" for unit, shown in DISPLAY_SCALES)
+            raise ValueError(
+                f"parameter {self.symbol}: {self.unit!r} is never shown in {self.shown_in!r}, only {known}."
+            )
+        if self.source and not self.fact:
+            object.__setattr__(self, "fact", "itemsize" if self.source == "dtype" else self.symbol)
         if not self.source and not self.low <= self.default <= self.high:
             raise ValueError(
                 f"parameter {self.symbol}: default {self.default} lies outside {self.low} to {self.high}."
             )
+
+    @property
+    def shown_scale(self) -> float:
+        """How many of the unit that is shown make one of `unit`."""
+        return DISPLAY_SCALES[self.unit, self.shown_in] if self.shown_in else 1
 
     @property
     def sympy(self) -> sympy.Symbol:
@@ -87,14 +109,6 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Output:
-    """How an output other than the formula's value is called where it is shown, and its unit."""
-
-    label: str
-    unit: str = ""
-
-
-@dataclass(frozen=True)
 class Alias:
     """A letter that the text uses for an expression, as W for the bytes of all weights."""
 
@@ -110,28 +124,6 @@ class Alias:
 
 
 @dataclass(frozen=True)
-class Balance:
-    """The `parts` of a formula are equal where `parameter` has the value that `output` gives."""
-
-    parameter: str
-    output: str
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """The outputs that draw a line of time, in seconds.
-
-    step: of a step; mixed: of one that carries a chunk of somebody's prompt; chunks: how many of
-    those there are. batch: the parameter that counts the users who wait.
-    """
-
-    step: str
-    mixed: str
-    chunks: str
-    batch: str = "batch"
-
-
-@dataclass(frozen=True)
 class Formula:
     """`outputs[value]` as a function of `parameters`.
 
@@ -143,10 +135,8 @@ class Formula:
     with the one label "" is chosen by its own name. preset: the name that gives the "model"
     parameters their values until a reader chooses. preset_kind: what the dropdown is called.
 
-    described: outputs that have a label. readouts: those of them whose numbers are shown.
-    parts: outputs that add up to a whole, drawn as one bar in the view "bars"; beside: outputs of
-    the same unit with a bar of their own. balance: where two parts are equal. timeline: what the
-    view "timeline" is drawn from.
+    views: how it is shown (`book.formulas.views`), the view that it is made for first. With no
+    picture among them it gets a roofline, if it has an intensity, and a curve.
     """
 
     name: str
@@ -156,17 +146,11 @@ class Formula:
     parameters: tuple[Parameter, ...]
     outputs: Mapping[str, sympy.Expr]
     limit: Limit | None = None
-    value_label: str = ""
     presets: Callable[[], Presets] | None = field(default=None, compare=False)
     preset: str = ""
     preset_kind: Literal["layer", "model", "phase"] = "layer"
     aliases: tuple[Alias, ...] = ()
-    described: Mapping[str, Output] = field(default_factory=dict)
-    readouts: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-    balance: Balance | None = None
-    timeline: Timeline | None = None
+    views: tuple[View, ...] = ()
     stated: sympy.Expr = field(init=False)
 
     def __post_init__(self) -> None:
@@ -176,23 +160,29 @@ class Formula:
         outputs = {name: sympy.sympify(e).xreplace(put_in) for name, e in self.outputs.items()}
         object.__setattr__(self, "stated", sympy.sympify(self.outputs[self.value]))
         object.__setattr__(self, "outputs", MappingProxyType(outputs))
-        object.__setattr__(self, "described", MappingProxyType(dict(self.described)))
         known = {p.sympy for p in self.parameters}
         for name, expression in outputs.items():
             if unknown := expression.free_symbols - known:
                 raise ValueError(f"formula {self.name}: {name} uses {unknown}, which is no parameter.")
-        for name in self.described:
-            if name not in outputs:
-                raise ValueError(f"formula {self.name}: {name!r} is described, but no output.")
-        for name in (*self.readouts, *self.parts, *self.beside):
-            if name not in self.described:
-                raise ValueError(
-                    f"formula {self.name}: {name!r} is shown, so it needs an Output in described."
-                )
+        object.__setattr__(self, "views", self._views())
+        for view in self.views:
+            for name in view.outputs:
+                if name not in outputs:
+                    raise ValueError(
+                        f"formula {self.name}: the view {view.kind!r} shows {name!r}, "
+                        f"which is none of its outputs {list(outputs)}."
+                    )
         if any(p.source == "model" for p in self.parameters) and not (self.presets and self.preset):
             raise ValueError(
                 f"formula {self.name}: a model decides some parameters; give presets, and preset to start."
             )
+
+    def _views(self) -> tuple[View, ...]:
+        """The given views, with the usual pictures if there is none, and with read-outs."""
+        given = self.views
+        if all(isinstance(v, Readouts) for v in given):
+            given = (*((Roofline(),) if "intensity" in self.outputs else ()), Curve(), *given)
+        return given if any(isinstance(v, Readouts) for v in given) else (*given, Readouts(self.value))
 
     @classmethod
     def of_cost(
@@ -213,6 +203,20 @@ class Formula:
     def expression(self) -> sympy.Expr:
         """The formula itself."""
         return self.outputs[self.value]
+
+    @property
+    def readouts(self) -> Readouts:
+        """The numbers that are shown, and what the value is called."""
+        return next(v for v in self.views if isinstance(v, Readouts))
+
+    @property
+    def pictures(self) -> tuple[View, ...]:
+        """The views that are drawn, the one that the formula is made for first."""
+        return tuple(v for v in self.views if not isinstance(v, Readouts))
+
+    def view(self, kind: str) -> View | None:
+        """The view of this kind, or None."""
+        return next((v for v in self.views if v.kind == kind), None)
 
     @property
     def on_roofline(self) -> bool:

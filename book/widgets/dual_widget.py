@@ -2,8 +2,8 @@
 
 `Live` is an anywidget: its traits can be observed and linked from Python. Its mime bundle also
 holds a `<div class="rl-live">` with the same state as JSON, which `book/site/static/explorer.js`
-brings to life on the static site, over http or from disk, and a picture for readers without
-scripts, for PDF and for previews.
+brings to life on the static site, over http or from disk, and a sentence for readers without
+scripts. Where the site is built, that sentence gets the script's own picture (`book.site.stills`).
 
 Where anywidget is not installed (a hosted notebook, say), the output is that element together with
 the script. It moves just the same, but Python doesn't hear it; `Live.why` says so and what to do.
@@ -11,7 +11,6 @@ the script. It moves just the same, but Python doesn't hear it; `Live.why` says 
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 from pathlib import Path
@@ -76,24 +75,16 @@ class Live(anywidget.AnyWidget if anywidget else traitlets.HasTraits):
         """What a reader without scripts should know: the picture's finding in a sentence."""
         return ""
 
-    def picture(self) -> bytes | None:
-        """A PNG of the state, or None. The same bytes for the same state."""
-        return None
+    def without_script(self) -> str:
+        """HTML that shows until a script takes over, and where none does."""
+        return f"<noscript><p>{html.escape(self.summary())}</p></noscript>"
 
     def static_html(self) -> str:
-        """The page's element: state as JSON in attributes, and what shows until a script takes over."""
-        return self._element(self.picture())
-
-    def _element(self, image: bytes | None) -> str:
-        fallback = ""
-        if image is not None:
-            data = base64.b64encode(image).decode("ascii")
-            fallback = f'<img alt="{html.escape(self.summary())}" src="data:image/png;base64,{data}">'
-        note = f"<noscript><p>{html.escape(self.summary())}</p></noscript>"
+        """The page's element: state as JSON in attributes, and the sentence until a script takes over."""
         return (
             f'<div class="rl-live" id="{html.escape(self.id)}" data-kind="{html.escape(self.kind)}" '
             f"data-payload='{_attribute(self.payload)}' data-state='{_attribute(self.state())}'>"
-            f"{fallback}{note}</div>"
+            f"{self.without_script()}</div>"
         )
 
     @property
@@ -106,16 +97,13 @@ class Live(anywidget.AnyWidget if anywidget else traitlets.HasTraits):
         return f"{type(self).__name__}({self.id!r})" + ("" if anywidget else _LINK)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        image = self.picture()
-        element = self._element(image)
+        element = self.static_html()
         if not anywidget:
             alive = f"<style>{self._css}</style>{element}{_SCRIPT}"
             return {"text/html": alive, "text/plain": repr(self)}, {}
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         data = {**data, "text/html": element, "text/plain": repr(self)}
-        if image is not None:
-            data["image/png"] = base64.b64encode(image).decode("ascii")
         return data, metadata
 
 

@@ -6,7 +6,7 @@ observed and linked. On the static site the same picture moves with no kernel (`
 
 from __future__ import annotations
 
-import numbers
+import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -16,50 +16,23 @@ import traitlets
 
 from book import catalog
 from book.formulas.formula import Formula, Parameter, preset_name
-from book.widgets import explorer_payload, still
+from book.formulas.views import Bars
+from book.widgets import evidence_series, explorer_payload
 from book.widgets.dual_widget import Live
+from book.widgets.slider_trait import Position
+from book.widgets.summary import summary
 from book.widgets.words import WORDS
 
 OWN = ""  # the preset of a reader who moved a size away from every model's
-
-
-class Position(traitlets.TraitType):
-    """A slider's value: a number in the parameter's range, whole where the parameter is."""
-
-    def __init__(self, parameter: Parameter, **more: Any) -> None:
-        self.parameter = parameter
-        super().__init__(parameter.default, **more)
-
-    def validate(self, obj: Any, value: Any) -> float:
-        """The number, or a TraitError whose sentence gives the range."""
-        p = self.parameter
-        plain = value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
-        whole = (
-            f"a whole number from {p.low:,g} to {p.high:,g}" if p.integer else f"from {p.low:g} to {p.high:g}"
-        )
-        if p.steps:
-            whole = f"one of {', '.join(f'{s:g}' for s in p.steps)}"
-        known = not p.steps or plain in p.steps
-        if (
-            isinstance(plain, numbers.Real)
-            and not isinstance(plain, bool)
-            and p.low <= plain <= p.high
-            and known
-        ):
-            if not p.integer:
-                return float(plain)
-            if plain == int(plain):
-                return int(plain)
-        raise traitlets.TraitError(f"{p.symbol} = {value!r}: {p.label} must be {whole}.")
 
 
 class Explorer(Live):
     """The widget that `explore` returns. Its traits:
 
     accelerator, dtype: of the highlighted roof. shown: ids of all cards in the picture.
-    view: one of payload["views"]: "timeline", "bars", "roofline", "formula". against: the parameter
-    on the formula's x axis. preset: "model / layer" or "model"; "" once a size was moved away from
-    it, which can't happen where the dropdown alone decides the model's numbers.
+    view: the kind of one of payload["views"]: "timeline", "bars", "trace", "roofline", "formula".
+    against: the parameter on the formula's x axis. preset: "model / layer" or "model"; "" once a size
+    was moved away from it, which can't happen where the dropdown alone decides the model's numbers.
     evidence: series on top of the picture. values: all slider positions as one dict; each of them
     is also a trait of its own, as in `explorer.m`.
     """
@@ -103,7 +76,7 @@ class Explorer(Live):
     def _known(self, proposal: Any) -> str:
         name, value = proposal["trait"].name, proposal["value"]
         choices = {
-            "view": self.payload["views"],
+            "view": [v["kind"] for v in self.payload["views"]],
             "against": [p.symbol for p in explorer_payload.sliders(self.formula)],
             "preset": [*([] if self.formula.preset else [OWN]), *_preset_names(self.payload)],
         }[name]
@@ -133,9 +106,9 @@ class Explorer(Live):
 
     def add_points(self, *series: Mapping[str, Any] | Any) -> None:
         """More evidence on the picture: series as dicts, or anything with `.points()`."""
-        new = [explorer_payload.series(self.formula, s) for item in series for s in _each(item)]
+        new = [evidence_series.series(self.formula, s) for item in series for s in _each(item)]
         cards = [a["id"] for a in self.payload["accelerators"]]
-        self.evidence = explorer_payload.merged([*self.evidence, *new], cards)
+        self.evidence = evidence_series.merged([*self.evidence, *new], cards)
         self.rungs = _rungs(self.rungs, new)
 
     def run_here(self, experiment: Any, measure: Callable[..., Any] | None = None) -> ipywidgets.Widget:
@@ -183,11 +156,11 @@ class Explorer(Live):
 
     def summary(self) -> str:
         """The position and what it means, in one sentence."""
-        return still.summary(self)
+        return summary(self)
 
-    def picture(self) -> bytes:
-        """A small PNG of this state, the same bytes at every run."""
-        return still.picture(self)
+    def without_script(self) -> str:
+        """The sentence, also where scripts run but this one doesn't, as in a notebook that is not trusted."""
+        return f'<p class="rl-words">{html.escape(self.summary())}</p>'
 
 
 def _preset_names(payload: Mapping[str, Any]) -> list[str]:
@@ -204,7 +177,7 @@ def _each(item: Any) -> Iterable[Mapping[str, Any]]:
 def _rungs(before: Sequence[str], series: Iterable[Mapping[str, Any]]) -> list[str]:
     """The rungs that the legend must speak of, also where nothing is measured yet."""
     found = {*before, *(s["rung"] for s in series)}
-    return [r for r in explorer_payload.RUNGS if r in found]
+    return [r for r in evidence_series.RUNGS if r in found]
 
 
 def _preset(formula: Formula, model: str | None, layer: str | None) -> str:
@@ -243,8 +216,8 @@ def explore(
     accelerators: catalog ids; the first one is highlighted. model, layer: a preset, as in
     model="llama3-8b", layer="gate"; a formula of a whole model needs the model alone. evidence:
     what `confirm` returned, or a list of series. published: a kind in the catalog, as in "linear".
-    view: "timeline", "bars", "roofline" or "formula", the first of these that the formula has if
-    left out. against: the symbol on the formula's x axis, and that of the bars' shares. id: the
+    view: the kind of one of the formula's pictures, "roofline", "formula", "bars" ..., the first of
+    them if left out. against: the symbol on the formula's x axis, and that of the bars' shares. id: the
     element's id, if a page explores one formula twice. values: the sliders' positions, as in m=32.
     Raises catalog.UnknownName, ValueError or traitlets.TraitError, each with what to do.
     """
@@ -265,12 +238,10 @@ def explore(
             f"parameter {clash[0]}: the explorer has a trait of that name; rename the parameter."
         )
 
-    raw = explorer_payload.published(published, [c.id for c in cards]) if published is not None else []
+    raw = evidence_series.published(published, [c.id for c in cards]) if published is not None else []
     given = list(_each(evidence)) if evidence is not None else []
     raw += given
-    series = explorer_payload.merged(
-        [explorer_payload.series(formula, s) for s in raw], [c.id for c in cards]
-    )
+    series = evidence_series.merged([evidence_series.series(formula, s) for s in raw], [c.id for c in cards])
     ours = evidence is not None and not (given and all(s.get("rung") == "published" for s in given))
     spoken = ["counted", "timed"] * ours + ["published"] * (published is not None)
 
@@ -283,7 +254,7 @@ def explore(
         accelerator=cards[0].id if cards else "",
         dtype=dtype,
         shown=[c.id for c in cards],
-        view=view or payload["views"][0],
+        view=view or payload["views"][0]["kind"],
         against=against or _axis(formula, movable),
         evidence=series,
         rungs=_rungs(spoken, series),
@@ -297,7 +268,9 @@ def explore(
 
 def _axis(formula: Formula, movable: Sequence[Parameter]) -> str:
     """The parameter that a formula is drawn against if nobody says: the one that its story is about."""
-    for told in (formula.limit, formula.balance):
-        if told is not None:
-            return told.parameter
+    if formula.limit is not None:
+        return formula.limit.parameter
+    bars = formula.view("bars")
+    if isinstance(bars, Bars) and bars.balance is not None:
+        return bars.balance.parameter
     return movable[0].symbol

@@ -11,7 +11,7 @@ from typing import Any
 
 import ipywidgets
 
-from book.widgets.still import position
+from book.widgets.position import position
 from book.widgets.words import WORDS
 
 

@@ -30,9 +30,12 @@ WORDS: dict[str, str] = {
     "view_formula": "formula",
     "view_bars": "bars",
     "view_timeline": "timeline",
+    "view_trace": "a simulated run",
     "lacks": "{dtype}: not on this card",
     "switched": "{accelerator} has no {wanted} unit, so the number format is now {dtype}.",
     "lacking": "{accelerator} has no unit for {missing}: those formats are greyed out.",
+    "no_fact": "{accelerator}: the catalog has no {fact} of it, so nothing can be computed. "
+    "Choose another card.",
     "not_drawn": "no {dtype}, not drawn",
     "sliders": "sliders",
     "keyboard": "Keyboard: ← → one step of a slider, Page Up and Page Down several.",
@@ -86,6 +89,14 @@ WORDS: dict[str, str] = {
     "{chunks} steps. In each of them everybody's next token takes {mixed}, {times} times as long, which is "
     "{pace_mixed}. The newcomer waits {served} for a first token.",
     "alt_timeline": "Tokens along time. {summary}",
+    # a simulated run
+    "run_at": "One simulated run, at {position}.",
+    "run_moved": "One simulated run, at {position}, the nearest that this page has.",
+    "run_expected": "expected: {value}",
+    "time_axis": "time",
+    "run_says": "{label}: this run {measured}, the formula {value}.",
+    "alt_trace": "A simulated run along time, at {position}. {comparison} {summary}",
+    "band": "surely between these",
     # the legend
     "legend": "what the marks are",
     "rung_predicted": "predicted",

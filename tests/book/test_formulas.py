@@ -3,7 +3,8 @@
 import pytest
 
 from book import catalog, serving
-from book.formulas.formula import Formula, Output, Parameter, symbol
+from book.formulas.formula import Formula, Parameter, symbol
+from book.formulas.views import Bars, Readouts, Shown
 from tests import formulas
 
 H100 = catalog.accelerator("h100_sxm")
@@ -139,10 +140,11 @@ def test_the_step_law_charges_the_parameters_that_are_read():
 @pytest.mark.parametrize("f", [formulas.decode_step, formulas.prefill], ids=lambda f: f.name)
 def test_parts_are_equal_where_the_formula_says_and_add_up(f):
     at = of(f, "Llama-3-70B")
-    at[f.balance.parameter] = f.evaluate(f.balance.output, **at)
-    one, other = (f.evaluate(n, **at) for n in f.parts)
+    bars = f.view("bars")
+    at[bars.balance.parameter] = f.evaluate(bars.balance.output, **at)
+    one, other = (f.evaluate(part.output, **at) for part in bars.parts)
     assert one == pytest.approx(other)
-    assert max(one + other, *(f.evaluate(n, **at) for n in f.beside)) == pytest.approx(f(**at))
+    assert max(one + other, *(f.evaluate(b.output, **at) for b in bars.beside)) == pytest.approx(f(**at))
 
 
 @pytest.mark.parametrize("f", formulas.OF_A_MODEL, ids=lambda f: f.name)
@@ -184,9 +186,8 @@ def made(**more):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"described": {"z": Output("z")}}, "'z' is described, but no output"),
-        ({"readouts": ("y",)}, "'y' is shown, so it needs an Output"),
-        ({"parts": ("z",)}, "'z' is shown"),
+        ({"views": (Readouts("y", (Shown("z", "z"),)),)}, "the view 'readouts' shows 'z', which is none of"),
+        ({"views": (Bars((Shown("z", "z"),)),)}, r"the view 'bars' shows 'z', which is none of .*\['y'\]"),
         ({"parameters": (Parameter("a", "a", source="model"),)}, "give presets"),
     ],
 )

@@ -109,7 +109,7 @@ def picture(page, root):
 def test_bars_are_as_long_as_the_formula_says(page):
     f, drawn = formulas.decode_step, widths(page, BARS)
     at = f.defaults()
-    times = {n: float(f.evaluate(n, **at)) for n in (*f.parts, *f.beside)}
+    times = {s.output: float(f.evaluate(s.output, **at)) for s in f.view("bars").shown}
     scale = drawn["weight_time"] / times["weight_time"]
     assert drawn == pytest.approx({n: scale * t for n, t in times.items()}, abs=0.5)
 

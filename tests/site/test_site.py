@@ -73,7 +73,7 @@ def test_axe_finds_no_violation(new_context, server, name, scheme):
 @EVERY_PAGE
 def test_every_slider_changes_its_number_by_keyboard(page, server, name):
     opened(page, f"{server}/{name}")
-    sliders = page.locator(".rl-live input[type=range]")
+    sliders = page.locator(".rl-alive input[type=range]")
     for index in range(sliders.count()):
         slider = sliders.nth(index)
         live = slider.locator("xpath=ancestor::*[contains(concat(' ', @class, ' '), ' rl-live ')]")
@@ -104,7 +104,7 @@ def test_the_chapters_and_the_front_page_have_an_explorer(site):
 def test_the_first_slider_is_soon_usable(page, server):
     """Within 2 s on an idle machine, which benchmarks/page.py measures; a busy one gets 10."""
     page.goto(f"{server}/index.html", wait_until="commit")
-    page.locator(".rl-live input[type=range]").first.wait_for(timeout=10_000)
+    page.locator(".rl-alive input[type=range]").first.wait_for(timeout=10_000)
 
 
 def test_a_page_prints_without_its_navigation(page, server):

@@ -2,7 +2,7 @@
 // and below, the parts' shares along one slider, with the place where two parts are equal.
 import { gridX, plot, ruleY } from "@observablehq/plot";
 import { h, image, s, say } from "./dom.js";
-import { fill, quantity, sentence, setting, tickIn } from "./format.js";
+import { axisOf, fill, quantity, sentence, shortly, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { decades } from "./roofline.js";
 
@@ -20,10 +20,10 @@ export function roundEnd(most) {
 const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
 
 /** The bars: an SVG whose rectangles and labels follow the sliders; its axis is redrawn when it must change. */
-function barsOf({ payload, width, described }) {
-  const { formula, words } = payload;
-  const { parts, beside } = formula;
-  const unit = described[parts[0]].unit;
+function barsOf({ payload, view, width }) {
+  const { words } = payload;
+  const { parts, beside = [], balance } = view;
+  const { unit } = parts[0];
   const narrow = width < 480;
   const tall = { whole: 36, single: 16 };
   const tops = [44, ...beside.map((_, i) => 44 + tall.whole + 44 + i * 44)];
@@ -51,34 +51,34 @@ function barsOf({ payload, width, described }) {
   return {
     el: box,
     show(now, summary) {
-      const values = parts.map((n) => now.at(n));
+      const values = parts.map((one) => now.at(one.output));
       const sum = values.reduce((a, b) => a + b, 0);
-      axis(Math.max(sum, ...beside.map((n) => now.at(n))));
+      axis(Math.max(sum, ...beside.map((one) => now.at(one.output))));
       const X = (v) => svg.scale("x").apply(v);
       group?.remove();
       svg.querySelector(".rl-labels")?.remove();
       group = s("g", { "aria-hidden": "true", class: "rl-bars" });
       svg.append(group);
       const place = labelLayer(svg, frame);
-      const told = (n) => [s("tspan", {}, `${described[n].label} `), s("tspan", { class: "rl-strong" }, sentence(quantity(now.at(n), described[n].unit)))];
+      const told = (one) => [s("tspan", {}, `${one.label} `), s("tspan", { class: "rl-strong" }, sentence(quantity(now.at(one.output), one.unit)))];
       let from = 0;
-      parts.forEach((name, i) => {
+      parts.forEach((one, i) => {
         const [a, b] = [X(from), X(from + values[i])];
         from += values[i];
-        group.append(s("rect", { x: a, y: tops[0], width: Math.max(b - a, 0), height: tall.whole, fill: COLOURS[i], "data-part": name }));
+        group.append(s("rect", { x: a, y: tops[0], width: Math.max(b - a, 0), height: tall.whole, fill: COLOURS[i], "data-part": one.output }));
         const above = tops[0] - 8;
-        place(told(name), [{ x: i ? b : a, y: above, anchor: i ? "end" : "start" }, { x: a, y: above }, { x: b + 4, y: above }, { x: a, y: above - 17 }, { x: b, y: tops[0] + tall.whole + 16, anchor: "end" }], { required: true, kind: `rl-part-${i}` });
+        place(told(one), [{ x: i ? b : a, y: above, anchor: i ? "end" : "start" }, { x: a, y: above }, { x: b + 4, y: above }, { x: a, y: above - 17 }, { x: b, y: tops[0] + tall.whole + 16, anchor: "end" }], { required: true, kind: `rl-part-${i}` });
       });
       if (parts.length > 1) place([s("tspan", { class: "rl-strong" }, `= ${sentence(quantity(sum, unit))}`)], [{ x: X(sum) + 7, y: tops[0] + tall.whole / 2 + 4 }], { required: true });
-      if (formula.balance) {
+      if (balance) {
         const half = X(sum / 2);
         group.append(s("line", { x1: half, x2: half, y1: tops[0] - 3, y2: tops[0] + tall.whole + 5, class: "rl-half" }));
         place("½", [{ x: half, y: tops[0] + tall.whole + 17, anchor: "middle" }], { kind: "rl-quiet", required: true });
       }
-      beside.forEach((name, i) => {
+      beside.forEach((one, i) => {
         const top = tops[i + 1];
-        group.append(s("rect", { x: X(0), y: top, width: Math.max(X(now.at(name)) - X(0), 0), height: tall.single, fill: "var(--rl-roof)", "data-part": name }));
-        place(told(name), [{ x: X(0), y: top - 7 }], { required: true });
+        group.append(s("rect", { x: X(0), y: top, width: Math.max(X(now.at(one.output)) - X(0), 0), height: tall.single, fill: "var(--rl-roof)", "data-part": one.output }));
+        place(told(one), [{ x: X(0), y: top - 7 }], { required: true });
       });
       svg.setAttribute("aria-label", fill(words.alt_bars, { summary }));
     },
@@ -86,10 +86,9 @@ function barsOf({ payload, width, described }) {
 }
 
 /** Where the first two parts are equal along `against`: the formula's own answer, or a search for it. */
-function equalAt(compiled, formula, values, against, xs) {
-  const { balance, parts } = formula;
+function equalAt(compiled, { balance, parts }, values, against, xs) {
   if (balance.parameter === against.symbol) return compiled.outputs[balance.output](values);
-  const gap = (v) => { const at = { ...values, [against.symbol]: v }; return compiled.outputs[parts[0]](at) - compiled.outputs[parts[1]](at); };
+  const gap = (v) => { const at = { ...values, [against.symbol]: v }; return compiled.outputs[parts[0].output](at) - compiled.outputs[parts[1].output](at); };
   const found = xs.findIndex((v, i) => i && gap(xs[i - 1]) * gap(v) <= 0);
   if (found < 1) return NaN;
   let [low, high] = [xs[found - 1], xs[found]];
@@ -102,9 +101,9 @@ function equalAt(compiled, formula, values, against, xs) {
 }
 
 /** The parts' shares of the whole along one slider. The axes stand still; all inside follows the sliders. */
-function sharesOf({ payload, compiled, state, movable, width, described }) {
-  const { formula, words } = payload;
-  const { parts } = formula;
+function sharesOf({ payload, view, compiled, state, movable, width }) {
+  const { words } = payload;
+  const { parts } = view;
   const against = movable.find((p) => p.symbol === state.against);
   const narrow = width < 480;
   const log = against.scale === "log2";
@@ -112,18 +111,17 @@ function sharesOf({ payload, compiled, state, movable, width, described }) {
   const xs = Array.from({ length: SAMPLES + 1 }, (_, i) => (log ? low * (high / low) ** (i / SAMPLES) : low + ((high - low) * i) / SAMPLES));
   const height = narrow ? 190 : 200;
   const frame = { x0: 46, x1: width - 14, y0: 26, y1: height - 42 };
-  const unit = against.unit ? ` (${against.unit})` : "";
   const svg = image(plot({
     width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
     className: "rl-plot",
-    x: { type: log ? "log" : "linear", domain: [low, high], ticks: against.steps ?? (log ? decades([low, high], narrow ? 5 : 8) : 5), tickFormat: tickIn(against.unit), tickSize: 4, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36 },
+    x: { type: log ? "log" : "linear", domain: [low, high], ticks: against.steps ?? (log ? decades([low, high], narrow ? 5 : 8) : 5), tickSize: 4, ...axisOf(against), labelAnchor: "right", labelArrow: "none", labelOffset: 36 },
     y: { domain: [0, 1], ticks: [0, 0.5, 1], tickFormat: tickIn("%"), tickSize: 4, label: `↑ ${words.shares}`, labelArrow: "none" },
     marks: [ruleY([0.5], { stroke: "var(--rl-dim)", strokeDasharray: "2,3" })],
   }));
   const X = (v) => svg.scale("x").apply(v);
   const Y = (v) => svg.scale("y").apply(v);
   const pixels = xs.map(X);
-  const area = (i) => s("path", { fill: COLOURS[i], "fill-opacity": 0.28, "data-part": parts[i] });
+  const area = (i) => s("path", { fill: COLOURS[i], "fill-opacity": 0.28, "data-part": parts[i].output });
   const areas = parts.map((_, i) => area(i));
   const edge = s("path", { class: "rl-edge" });
   const equal = s("line", { class: "rl-equal", y1: frame.y0, y2: frame.y1 });
@@ -138,9 +136,9 @@ function sharesOf({ payload, compiled, state, movable, width, described }) {
     const place = labelLayer(svg, frame, { lines: [curve, found ? [[found, frame.y0], [found, frame.y1]] : []] });
     const [left, right, foot] = [frame.x0 + 8, frame.x1 - 8, frame.y1 - 8];
     if (found) place(told, [{ x: found + 7, y: frame.y0 + 18 }, { x: found - 7, y: foot, anchor: "end" }, { x: found + 7, y: foot }, { x: found - 7, y: frame.y0 + 18, anchor: "end" }], { required: true });
-    place(described[parts[0]].label, [{ x: left, y: foot }, { x: right, y: foot, anchor: "end" }, { x: left, y: foot - 40 }, { x: (left + right) / 2, y: foot, anchor: "middle" }], { kind: "rl-part-0" });
-    place(described[parts[1]].label, [{ x: right, y: frame.y0 + 18, anchor: "end" }, { x: left, y: frame.y0 + 18 }, { x: right, y: frame.y0 + 50, anchor: "end" }], { kind: "rl-part-1" });
-    svg.setAttribute("aria-label", fill(words.alt_shares, { parts: parts.map((n) => described[n].label).join(", "), against: against.label, equal: told }));
+    place(parts[0].label, [{ x: left, y: foot }, { x: right, y: foot, anchor: "end" }, { x: left, y: foot - 40 }, { x: (left + right) / 2, y: foot, anchor: "middle" }], { kind: "rl-part-0" });
+    place(parts[1].label, [{ x: right, y: frame.y0 + 18, anchor: "end" }, { x: left, y: frame.y0 + 18 }, { x: right, y: frame.y0 + 50, anchor: "end" }], { kind: "rl-part-1" });
+    svg.setAttribute("aria-label", fill(words.alt_shares, { parts: parts.map((one) => one.label).join(", "), against: against.label, equal: told }));
   }
 
   let ground = "";
@@ -149,7 +147,7 @@ function sharesOf({ payload, compiled, state, movable, width, described }) {
     show({ values }, position) {
       const share = (v) => {
         const at = { ...values, [against.symbol]: v };
-        const [one, other] = parts.map((n) => compiled.outputs[n](at));
+        const [one, other] = parts.map((part) => compiled.outputs[part.output](at));
         return one / (one + other);
       };
       const now = JSON.stringify({ ...values, [against.symbol]: 0 });
@@ -160,10 +158,10 @@ function sharesOf({ payload, compiled, state, movable, width, described }) {
         set(edge, { d: `M${path}` });
         set(areas[0], { d: `M${path}L${frame.x1} ${frame.y1}L${frame.x0} ${frame.y1}Z` });
         set(areas[1], { d: `M${path}L${frame.x1} ${frame.y0}L${frame.x0} ${frame.y0}Z` });
-        const at = equalAt(compiled, formula, values, against, xs);
+        const at = equalAt(compiled, view, values, against, xs);
         const found = at >= low && at <= high ? X(at) : 0;
         set(equal, { x1: found, x2: found, visibility: found ? "visible" : "hidden" });
-        const told = Number.isFinite(at) ? fill(words.equal_at, { at: `${against.letter} = ${setting(at >= 100 ? Math.round(at) : at, against.unit === "s" ? "s" : "")}` }) : "";
+        const told = Number.isFinite(at) ? fill(words.equal_at, { at: `${against.letter} = ${shortly(against, at >= 100 ? Math.round(at) : at)}` }) : "";
         label(curve, found, told);
       }
       const v = values[against.symbol];
@@ -181,8 +179,8 @@ function sharesOf({ payload, compiled, state, movable, width, described }) {
 export function drawBars(ctx) {
   const bars = barsOf(ctx);
   const { words, formula } = ctx.payload;
-  const shares = formula.balance ? sharesOf(ctx) : null;
-  const rule = formula.beside.length && formula.unit === "s" ? h("p", { class: "rl-saying" }, words.bars_rule) : null;
+  const shares = ctx.view.balance ? sharesOf(ctx) : null;
+  const rule = ctx.view.beside?.length && formula.unit === "s" ? h("p", { class: "rl-saying" }, words.bars_rule) : null;
   return {
     el: h("div", { class: "rl-panels" }, bars.el, rule, shares?.el),
     label() {}, // labels follow the sliders too

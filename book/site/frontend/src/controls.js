@@ -1,6 +1,6 @@
 // The explorer's controls: native elements, each with a label, each writing to the model only.
 import { h, math, say } from "./dom.js";
-import { exact, fill, setting } from "./format.js";
+import { exact, fill, fully } from "./format.js";
 import { nearest, stops } from "./physics.js";
 
 function labelled(id, text, control, kind = "") {
@@ -27,7 +27,7 @@ export function slider(id, parameter, onmove) {
     show(value) {
       const at = nearest(list, value, parameter.scale);
       if (Number(input.value) !== at) input.value = at;
-      const text = setting(value, parameter.unit);
+      const text = fully(parameter, value);
       input.setAttribute("aria-valuetext", text);
       input.style.setProperty("--rl-filled", `${(100 * at) / (list.length - 1)}%`);
       say(output, text);
@@ -65,8 +65,8 @@ export function dtypes(id, words, payload, onchange) {
       if (control.dataset.card !== key) {
         const lacks = (d) => !card.peaks[d];
         control.dataset.card = key;
-        control.replaceChildren(...Object.keys(payload.itemsize).map((d) => option(d, lacks(d) ? fill(words.lacks, { dtype: d }) : d, lacks(d))));
-        const missing = Object.keys(payload.itemsize).filter(lacks).join(", ");
+        control.replaceChildren(...Object.keys(payload.dtypes).map((d) => option(d, lacks(d) ? fill(words.lacks, { dtype: d }) : d, lacks(d))));
+        const missing = Object.keys(payload.dtypes).filter(lacks).join(", ");
         say(why, missing ? fill(words.lacking, { accelerator: card.name, missing }) : "");
       }
       control.value = value;
@@ -157,7 +157,7 @@ export function readout(name) {
 }
 
 /** The heading: what is explored, its formula, and what its short letters stand for. */
-export function heading(formula) {
+export function heading(formula, label) {
   const where = formula.aliases.map((text) => h("span", { class: "rl-formula rl-quiet" }, math(text)));
-  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula" }, `${formula.value_label} = `, math(formula.mathml)), ...where);
+  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula" }, `${label} = `, math(formula.mathml)), ...where);
 }

@@ -1,7 +1,7 @@
 // The formula itself against one of its parameters, with its limit dashed.
 import { gridX, gridY, line, plot, rect, ruleY } from "@observablehq/plot";
-import { image } from "./dom.js";
-import { digits, fill, tickIn } from "./format.js";
+import { image, s } from "./dom.js";
+import { axisOf, digits, fill, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
 import { decades, frameOf, layout, operatingPoint } from "./roofline.js";
@@ -22,11 +22,12 @@ function around(curve) {
 }
 
 /**
- * ctx: {compiled, formula, words, against (parameter), values (complete), range, points, ridge, corner, name, width, alt}.
+ * ctx: {compiled, formula, words, view, valueLabel, against (parameter), values (complete), range, points, ridge,
+ * corner, name, width, alt}.
  * range: the value's smallest and largest over all slider positions, so that the axis stands still;
  * where that is too wide, the axis goes with the curve in whole decades.
  */
-export function drawCurve({ compiled, formula, words, against, values, range, points, ridge, corner, name, width, alt }) {
+export function drawCurve({ compiled, formula, words, view, valueLabel, against, values, range, points, ridge, corner, name, width, alt }) {
   const shape = { ...layout(width), ...(["s", "byte"].includes(formula.unit) && { marginLeft: 58 }) }; // ticks with their unit
   const frame = frameOf(shape);
   const log = against.scale === "log2";
@@ -35,19 +36,23 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
   const xs = [...walk(against.low, against.high, log), ...bend].filter((v) => v >= against.low && v <= against.high).sort((a, b) => a - b);
   const curve = xs.map((v) => [v, at(formula.value, v)]);
   const limit = compiled.outputs.limit ? xs.map((v) => [v, at("limit", v)]) : [];
+  // Where a value is expected, the band between its two sure ends.
+  const band = view.low ? xs.map((v) => ({ x: v, low: at(view.low, v), high: at(view.high, v) })).filter((b) => b.low > 0 && b.high > 0) : [];
   const [least, most] = range[1] / range[0] > WIDEST ? around(curve) : range;
-  const y = [Math.min(least, ...points.map((p) => p.y)) / 1.5, Math.max(most, ...points.map((p) => p.y), ridge ?? 0) * 2];
+  const y = [
+    Math.min(least, ...points.map((p) => p.y), ...band.map((b) => b.low)) / 1.5,
+    Math.max(most, ...points.map((p) => p.y), ...band.map((b) => b.high), ridge ?? 0) * 2,
+  ];
   const x = log ? [against.low / 1.15, against.high * 1.15] : [against.low, against.high];
   const xTicks = against.steps ?? (log ? decades(x, shape.narrow ? 5 : 8) : undefined);
   const yTicks = decades(y, 6);
   const inside = limit.filter(([, v]) => v >= y[0] && v <= y[1]);
-  const unit = against.unit ? ` (${against.unit})` : "";
   const svg = image(plot({
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
-    x: { type: log ? "log" : "linear", domain: x, label: `${against.label}, ${against.letter}${unit} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks ?? 5, tickFormat: tickIn(against.unit), tickSize: 4 },
-    y: { type: "log", domain: y, label: `↑ ${formula.value_label} (${formula.unit})`, labelArrow: "none", ticks: yTicks, tickFormat: tickIn(formula.unit), tickSize: 4 },
+    x: { type: log ? "log" : "linear", domain: x, ...axisOf(against), labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks ?? 5, tickSize: 4 },
+    y: { type: "log", domain: y, label: `↑ ${valueLabel}${formula.unit ? ` (${formula.unit})` : ""}`, labelArrow: "none", ticks: yTicks, tickFormat: tickIn(formula.unit), tickSize: 4 },
     marks: [
       ...(ridge
         ? [
@@ -58,6 +63,7 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
         : []),
       gridX(xTicks ?? [], { stroke: "var(--rl-line)", strokeOpacity: 1 }),
       gridY(yTicks, { stroke: "var(--rl-line)", strokeOpacity: 1 }),
+      ...["low", "high"].map((end) => line(band, { x: "x", y: end, stroke: "var(--rl-predicted)", strokeOpacity: 0.55, strokeWidth: 1 })),
       line(inside, { stroke: "var(--rl-dim)", strokeWidth: 1.8, strokeDasharray: "7,5" }),
       line(curve, { stroke: "var(--rl-predicted)", strokeWidth: 2.6, strokeLinejoin: "round" }),
       ...evidenceMarks(points),
@@ -66,6 +72,12 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
   const X = (v) => svg.scale("x").apply(v);
   const Y = (v) => svg.scale("y").apply(v);
 
+  if (band.length) {
+    const edge = (list, end) => list.map((b) => `${X(b.x).toFixed(1)} ${Y(b[end]).toFixed(1)}`);
+    const round = [...edge(band, "high"), ...edge([...band].reverse(), "low")].join("L");
+    svg.querySelector("[data-mark=line]").before(s("path", { d: `M${round}Z`, class: "rl-band" }));
+  }
+
   function label() {
     const pixels = (list) => list.map(([a, b]) => [X(a), Y(b)]);
     const place = labelLayer(svg, frame, { lines: [pixels(curve), pixels(inside)], points: points.map((p) => [X(p.x), Y(p.y)]) });
@@ -73,6 +85,10 @@ export function drawCurve({ compiled, formula, words, against, values, range, po
       const along = [0.97, 0.85, 0.7, 0.55, 0.4, 0.25].map((t) => inside[Math.round(t * (inside.length - 1))]);
       const places = along.flatMap(([a, b]) => [{ x: X(a) - 8, y: Y(b) - 8, anchor: "end" }, { x: X(a), y: Y(b) + 18, anchor: "end" }]);
       place(fill(words.limit, { label: formula.limit.label }), places, { required: true });
+    }
+    if (band.length) {
+      const along = [0.75, 0.5, 0.9, 0.3].map((t) => band[Math.round(t * (band.length - 1))]);
+      place(words.band, along.flatMap((b) => [{ x: X(b.x), y: Y(b.high) - 8, anchor: "end" }, { x: X(b.x), y: Y(b.low) + 18 }]), { kind: "rl-quiet" });
     }
     if (ridge) {
       const text = fill(words.ridge_of, { accelerator: name, ridge: digits(ridge) });

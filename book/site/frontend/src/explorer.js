@@ -2,26 +2,27 @@
 // model in a notebook, and a PageModel on a page without a kernel; nothing here can tell.
 import * as controls from "./controls.js";
 import { h, keepKeys, say, serial } from "./dom.js";
-import { differences, relevant } from "./evidence.js";
-import { digits, exact, fill, percent, quantity, sentence, setting, si } from "./format.js";
+import { differences } from "./evidence.js";
+import { digits, fill, percent, quantity, sentence, si } from "./format.js";
 import { legend } from "./legend.js";
 import { decode, encode, sanitize } from "./link.js";
-import { compileAll, presetNames, presetSizes, situation } from "./physics.js";
+import { presetNames, presetSizes } from "./physics.js";
 import { draw } from "./pictures.js";
+import { sceneOf } from "./scene.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
 const PREFERRED = ["bf16", "fp16", "fp32"];
 
-function render({ model, el, page = false }) {
+/** widths: for a still picture, drawn at each of these (pixels) instead of the width that there is. */
+function render({ model, el, page = false, widths = null }) {
   const payload = model.get("payload");
-  const { formula, words, accelerators } = payload;
+  const { formula, words, accelerators, readouts } = payload;
+  const kinds = payload.views.map((v) => v.kind);
   const id = page ? el.id : `${payload.id}-view-${serial()}`;
-  const compiled = compileAll(payload);
-  const movable = formula.parameters.filter((p) => !p.source);
-  const names = ["accelerator", "dtype", "shown", "view", "against", "preset", "evidence", "rungs", ...movable.map((p) => p.symbol)];
+  const scene = sceneOf(payload);
+  const { movable, names, card } = scene;
   const read = () => Object.fromEntries(names.map((n) => [n, model.get(n)]));
   const first = read();
-  const card = (which) => accelerators.find((a) => a.id === which);
 
   // ------------------------------------------------------------------------------ changing state
 
@@ -72,7 +73,7 @@ function render({ model, el, page = false }) {
   // ---------------------------------------------------------------------------------- the parts
 
   const part = {
-    view: controls.segments(`${id}-view`, words.view, payload.views.map((v) => [v, words[`view_${v}`]]), (view) => change({ view })),
+    view: controls.segments(`${id}-view`, words.view, kinds.map((v) => [v, words[`view_${v}`]]), (view) => change({ view })),
     card: controls.cards(`${id}-accelerator`, words, accelerators, (accelerator) => change({ accelerator })),
     dtype: controls.dtypes(`${id}-dtype`, words, payload, (dtype) => change({ dtype })),
     preset: controls.presets(`${id}-preset`, words, payload, (preset) => change({ preset, ...(preset && slidersOf(preset)) })),
@@ -81,18 +82,18 @@ function render({ model, el, page = false }) {
     compare: controls.compare(`${id}-compare`, words, payload, (shown) => change({ shown })),
     sliders: movable.map((p) => [p, controls.slider(`${id}-${p.symbol}`, p, (value) => change({ [p.symbol]: value }))]),
   };
-  const onRoof = payload.views.includes("roofline");
-  const { described = {}, readouts = [] } = formula;
-  const timed = [formula.unit, ...readouts.map((n) => described[n].unit)].some((unit) => ["s", "token/s"].includes(unit));
+  const onRoof = kinds.includes("roofline");
+  const { others = [] } = readouts;
+  const timed = [formula.unit, ...others.map((one) => one.unit)].some((unit) => ["s", "token/s"].includes(unit));
   const reads = {
-    value: controls.readout(formula.value_label),
+    value: controls.readout(readouts.value),
     ...(onRoof && !timed && formula.value !== "attainable" && { attainable: controls.readout(words.attainable) }),
     ...(onRoof && !timed && formula.code.flops && { time: controls.readout(words.time) }),
-    ...(onRoof && !timed && !formula.code.flops && !readouts.length && { peak: controls.readout(words.peak) }),
+    ...(onRoof && !timed && !formula.code.flops && !others.length && { peak: controls.readout(words.peak) }),
     ...(onRoof && { bound: controls.readout(words.bound) }),
   };
-  const more = readouts.map((name) => [name, controls.readout(described[name].label)]);
-  const uses = (symbol) => formula.parameters.some((p) => p.symbol === symbol && (p.source === "dtype" || p.source === "accelerator"));
+  const more = others.map((one) => [one, controls.readout(one.label)]);
+  const formatted = onRoof || formula.parameters.some((p) => p.source === "dtype" || p.fact === "peak");
   const picture = h("div", { class: "rl-picture" });
   const key = h("div", { class: "rl-key" });
   const note = h("p", { class: "rl-note", role: "status", hidden: true });
@@ -103,10 +104,10 @@ function render({ model, el, page = false }) {
   el.classList.add("rl-live", "rl-alive");
   el.replaceChildren(
     keepKeys(h("div", { class: "rl-explorer", role: "group", "aria-label": formula.title },
-      h("div", { class: "rl-head" }, controls.heading(formula), payload.views.length > 1 ? part.view.el : null),
+      h("div", { class: "rl-head" }, controls.heading(formula, readouts.value), kinds.length > 1 ? part.view.el : null),
       h("div", { class: "rl-choose" },
         varied ? part.card.el : null,
-        onRoof || uses("peak") || uses("itemsize") ? part.dtype.el : null,
+        formatted ? part.dtype.el : null,
         Object.keys(payload.presets).length ? part.preset.el : null,
         movable.length > 1 ? part.against.el : null,
         accelerators.length > 1 && onRoof ? part.compare.el : null),
@@ -124,7 +125,7 @@ function render({ model, el, page = false }) {
 
   function showReadouts(now) {
     reads.value.show(quantity(now.value, formula.unit), now.share !== undefined && !reads.attainable ? fill(words.of_peak, { percent: percent(now.share) }) : "");
-    for (const [name, read] of more) read.show(quantity(now.at(name), described[name].unit));
+    for (const [one, read] of more) read.show(quantity(now.at(one.output), one.unit));
     if (!now.roof) return;
     reads.attainable?.show(si(now.attainable, "FLOP/s"), fill(words.of_peak, { percent: percent(now.share) }));
     reads.time?.show(si(now.time, "s"), words.time_note);
@@ -132,32 +133,22 @@ function render({ model, el, page = false }) {
     reads.bound?.show({ number: words[now.bound] }, fill(words.ridge_note, { ridge: digits(now.ridge) }));
   }
 
-  function describe(now, state) {
-    const position = movable.map((p) => `${p.letter} = ${setting(now.values[p.symbol], p.unit === "s" ? "s" : "")}`).join(", ");
-    if (readouts.length || formula.parts?.length) return whole(now, state, position);
-    if (!now.roof) return fill(words.summary_plain, { position, value: `${formula.value_label} ${sentence(quantity(now.value, formula.unit))}` });
-    return fill(words.summary_roof, {
-      position, accelerator: now.roof.name, dtype: state.dtype, intensity: digits(now.intensity),
-      attainable: sentence(si(now.attainable, "FLOP/s")), percent: percent(now.share), bound: words[now.bound],
-    });
-  }
-
-  /** The sentence of a formula with several outputs: each by its name. */
-  function whole(now, state, position) {
-    const names = [...(formula.parts ?? []), ...(formula.beside ?? []), ...readouts];
-    const told = [...new Set(names)].map((n) => `${described[n].label} ${sentence(quantity(now.at(n), described[n].unit))}`);
-    const value = `${formula.value_label} ${sentence(quantity(now.value, formula.unit))}`;
-    const bound = now.roof ? [`${words.bound} ${words[now.bound]}`] : [];
-    const about = [card(state.accelerator)?.name, onRoof || uses("peak") ? state.dtype : "", state.preset].filter(Boolean).join(", ");
-    return fill(words.summary_whole, { about, position, values: [value, ...told, ...bound].join(", ") });
-  }
-
   let drawn = { key: "" };
-  function showPicture(now, state, series) {
-    const width = Math.round(picture.clientWidth);
-    if (!width) return;
-    const context = { payload, compiled, now, state, series, width, movable, described, accelerators };
-    drawn = draw(drawn, { ...context, picture, summary: () => describe(now, state) });
+  function showPicture(looked, state, width, where) {
+    if (looked.lacking) {
+      where.replaceChildren(h("p", { class: "rl-lacking" }, looked.lacking));
+      drawn = { key: "" };
+      return;
+    }
+    if (width) drawn = draw(drawn, { ...scene, ...looked, state, width, accelerators, picture: where, summary: () => scene.summary(looked, state) });
+  }
+
+  /** One of a still's pictures, of which the page's style shows the one that fits. */
+  function drawAt(width, looked, state) {
+    const where = h("div", { class: width === widths[0] ? "rl-at-wide" : "rl-at-narrow" });
+    drawn = { key: "" };
+    showPicture(looked, state, width, where);
+    picture.append(where);
   }
 
   let legendKey = "";
@@ -177,22 +168,21 @@ function render({ model, el, page = false }) {
 
   function update(quiet = false) {
     const state = read();
-    const values = Object.fromEntries(movable.map((p) => [p.symbol, state[p.symbol]]));
-    const chosen = card(state.accelerator);
-    const now = situation(compiled, payload, values, chosen, state.dtype, state.preset);
-    const series = relevant(state.evidence, state.accelerator);
+    const looked = scene.look(state);
+    const { now, series, card: chosen } = looked;
     part.view.show(state.view);
     part.card.show(state.accelerator);
-    part.dtype.show(state.dtype, chosen ?? { id: "none", name: "", peaks: payload.itemsize });
+    part.dtype.show(state.dtype, chosen ?? { id: "none", name: "", peaks: payload.dtypes });
     part.preset.show(state.preset);
-    part.against.show(state.against, state.view === "formula" || (state.view === "bars" && formula.balance !== undefined));
+    part.against.show(state.against, state.view === "formula" || payload.views.some((v) => v.kind === state.view && v.balance));
     if (decided.length) part.facts.show(now.values);
     part.compare.show(state.shown, state.accelerator, state.dtype, state.view === "roofline");
-    for (const [p, one] of part.sliders) one.show(values[p.symbol]);
+    for (const [p, one] of part.sliders) one.show(now.values[p.symbol]);
     showReadouts(now);
-    showPicture(now, state, series);
+    if (widths) for (const width of widths) drawAt(width, looked, state);
+    else showPicture(looked, state, Math.round(picture.clientWidth), picture);
     showLegend(now, state, series);
-    if (!quiet) speak(describe(now, state));
+    if (!quiet) speak(scene.summary(looked, state));
   }
 
   async function copyLink() {
@@ -221,6 +211,7 @@ function render({ model, el, page = false }) {
     moved = true;
     soon();
   };
+  if (widths) return update(true);
   for (const name of names) model.on(`change:${name}`, schedule);
   const resize = new ResizeObserver(soon);
   resize.observe(picture);

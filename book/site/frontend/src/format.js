@@ -1,6 +1,8 @@
 // Numbers and sentences as a reader sees them. Everything inside is in SI base units.
 
 const PREFIXES = ["f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
+// Nobody says kiloseconds or millibytes; `book.drawing.number_text` keeps to the same.
+const POWERS = { s: [-5, 0], B: [0, 6], "B/s": [0, 6], FLOP: [0, 6], "FLOP/s": [0, 6] };
 const THIN = "\u2009";
 
 /** Three significant digits, thousands grouped, no exponent for everyday sizes. */
@@ -9,7 +11,8 @@ export function digits(value, significant = 3) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 1e9 || size < 1e-3) return value.toPrecision(significant).replace("e+", "e");
-  const places = Math.max(0, significant - 1 - Math.floor(Math.log10(size) + 1e-12));
+  const rounded = Math.abs(Number(value.toPrecision(significant))); // 0.9996 is 1.00, with two places
+  const places = Math.max(0, significant - 1 - Math.floor(Math.log10(rounded) + 1e-12));
   return value.toLocaleString("en", { maximumFractionDigits: places, minimumFractionDigits: size < 1e3 ? places : 0 });
 }
 
@@ -24,10 +27,11 @@ export function si(value, name) {
   const unit = name.replace("byte", "B");
   if (!Number.isFinite(value)) return { number: "–", unit };
   const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)) / 3 + 1e-9);
-  const index = Math.min(PREFIXES.length - 1, Math.max(0, power + 5));
+  const [least, most] = POWERS[unit] ?? [-5, 6];
+  const index = 5 + Math.min(most, Math.max(least, power));
   const scaled = value / 1000 ** (index - 5);
-  const rounded = Number(scaled.toPrecision(3));
-  const carry = Math.abs(rounded) >= 1000 && index + 1 < PREFIXES.length;
+  const rounded = Math.abs(scaled) < 1000 ? Number(scaled.toPrecision(3)) : scaled; // no digit before the point is lost
+  const carry = Math.abs(rounded) >= 1000 && index - 5 < most;
   return { number: digits(carry ? rounded / 1000 : rounded), unit: PREFIXES[index + (carry ? 1 : 0)] + unit };
 }
 
@@ -41,6 +45,26 @@ export function quantity(value, unit) {
 export function setting(value, unit) {
   if (unit === "s") return sentence(si(value, unit));
   return unit ? `${exact(value)} ${unit}` : exact(value);
+}
+
+/** A slider's value as it is named in a sentence: seconds with their prefix, a shown unit with its name. */
+export function shortly(p, value) {
+  if (p.shown) return `${exact(value * p.shown.scale)} ${p.shown.unit}`;
+  return setting(value, p.unit === "s" ? "s" : "");
+}
+
+/** The same beside its slider, always with its unit. */
+export function fully(p, value) {
+  return p.shown ? shortly(p, value) : setting(value, p.unit);
+}
+
+/** The axis of a parameter: its label, and the text of a tick. */
+export function axisOf(p) {
+  const unit = p.shown?.unit ?? p.unit;
+  return {
+    label: `${p.label}, ${p.letter}${unit ? ` (${unit})` : ""} →`,
+    tickFormat: p.shown ? (v) => exact(v * p.shown.scale) : tickIn(p.unit),
+  };
 }
 
 export function sentence({ number, unit }) {

@@ -22,21 +22,26 @@ function crossed(box, lines) {
 
 let ruler;
 
-/** Width of a label in pixels, without making the browser lay out the page to learn it. */
-function widthOf(el, family) {
+/** Width of a text of 12 pixels, without making the browser lay out the page to learn it. */
+let measure = (text, weight, family) => {
   ruler ??= document.createElement("canvas").getContext("2d");
+  ruler.font = `${weight} 12px ${family}`;
+  return ruler.measureText(text).width;
+};
+
+/** Where there is no browser, a table of widths does: measure(text, weight) -> pixels. */
+export function measureBy(other) { measure = other; }
+
+function widthOf(el, family) {
   const parts = el.children.length ? [...el.children] : [el];
-  return parts.reduce((sum, part) => {
-    ruler.font = `${part.classList.contains("rl-strong") ? 650 : 400} 12px ${family}`;
-    return sum + ruler.measureText(part.textContent).width;
-  }, 0);
+  return parts.reduce((sum, part) => sum + measure(part.textContent, part.classList.contains("rl-strong") ? 650 : 400, family), 0);
 }
 
 /** A layer in an SVG that places labels inside `frame` ({x0, y0, x1, y1} in pixels). */
 export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
   const layer = s("g", { class: "rl-labels", "aria-hidden": "true" });
   svg.append(layer);
-  const family = getComputedStyle(svg).fontFamily;
+  const family = globalThis.getComputedStyle?.(svg).fontFamily;
   const taken = points.map(([x, y, r = 4]) => ({ x0: x - r, x1: x + r, y0: y - r, y1: y + r }));
 
   /**

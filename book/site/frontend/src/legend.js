@@ -33,12 +33,13 @@ function bySource(series) {
 export function legend({ words, formula, series, rungs, elsewhere, values, dtype, view, name, useShape }) {
   const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
   const movable = new Set(formula.parameters.filter((p) => !p.source).map((p) => p.symbol));
+  const byFormat = new Set(formula.parameters.filter((p) => p.source === "dtype").map((p) => p.symbol));
   const shapeOf = (one) => Object.entries(one.fixed).filter(([n]) => movable.has(n));
 
-  /** Sizes as "K = N = 8,192, fp8": the bytes of an element are called by their number format. */
+  /** Sizes as "K = N = 8,192, fp8": what a number format decides is called by its name. */
   function shapeText(sizes, format) {
-    const text = equation(sizes.filter(([n]) => n !== "itemsize"), letters);
-    return [text, sizes.some(([n]) => n === "itemsize") ? format : ""].filter(Boolean).join(", ");
+    const text = equation(sizes.filter(([n]) => !byFormat.has(n)), letters);
+    return [text, sizes.some(([n]) => byFormat.has(n)) ? format : ""].filter(Boolean).join(", ");
   }
 
   function otherShapes(others) {
@@ -46,13 +47,13 @@ export function legend({ words, formula, series, rungs, elsewhere, values, dtype
     const offers = others.flatMap((one, i) => {
       const sizes = differences(one.fixed, values).map(([n, v]) => [n, v]);
       const text = shapeText(sizes, one.dtype);
-      const { itemsize, ...shape } = Object.fromEntries(sizes);
-      const use = () => useShape(itemsize ? { ...shape, dtype: one.dtype } : shape);
+      const shape = Object.fromEntries(sizes.filter(([n]) => !byFormat.has(n)));
+      const use = () => useShape(sizes.some(([n]) => byFormat.has(n)) ? { ...shape, dtype: one.dtype } : shape);
       const offer = h("button", { type: "button", class: "rl-link", "aria-label": `${words.use_shape} ${text}`, onclick: use }, text);
       return [i ? ` ${words.or} ` : "", offer];
     });
     const loud = fill(words.other_shape, { yours: shapeText([...mine], dtype) });
-    return h("span", { class: "rl-loud" }, h("strong", {}, loud), ` ${words.use_shape} `, ...offers, ".");
+    return h("span", { class: "rl-loud" }, h("strong", {}, loud), h("span", { class: "rl-offers" }, ` ${words.use_shape} `, ...offers, "."));
   }
 
   const items = new Map([[0, [entry("predicted", false, words.rung_predicted, words[`predicted_note_${view}`] ?? words.predicted_note)]]]);

@@ -34,8 +34,8 @@ export function sanitize(raw, payload) {
     state[p.symbol] = p.steps ? p.steps[nearest(p.steps, within, p.scale)] : within;
   }
   if (ids.includes(raw.accelerator)) state.accelerator = raw.accelerator;
-  if (Object.hasOwn(payload.itemsize, raw.dtype ?? "")) state.dtype = raw.dtype;
-  if (payload.views.includes(raw.view)) state.view = raw.view;
+  if (Object.hasOwn(payload.dtypes, raw.dtype ?? "")) state.dtype = raw.dtype;
+  if (payload.views.some((v) => v.kind === raw.view)) state.view = raw.view;
   if (payload.formula.parameters.some((p) => !p.source && p.symbol === raw.against)) state.against = raw.against;
   const shown = (raw.shown ?? "").split(",").filter((id) => ids.includes(id));
   if (shown.length) state.shown = [...new Set(shown)];

@@ -1,8 +1,10 @@
 // Mounts every div.rl-live on a page, and is the front-end of the same widgets in a notebook.
 import check from "./check.js";
 import explorer from "./explorer.js";
+import { measureBy } from "./labels.js";
 import { PageModel } from "./page-model.js";
 import { compileAll } from "./physics.js";
+import { still } from "./still.js";
 
 const registry = { explorer, check };
 
@@ -39,7 +41,7 @@ function mountAll(root = document) {
   all.forEach(mount);
 }
 
-globalThis.InferenceRoofline = { ...registry, mountAll, compileAll };
+globalThis.InferenceRoofline = { ...registry, mountAll, compileAll, still, measureBy };
 
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => mountAll());
 else mountAll();

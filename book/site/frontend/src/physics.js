@@ -25,7 +25,7 @@ export function compileAll({ formula, roof }) {
 /** The machine's numbers at one precision, or null where it has no such unit. */
 export function roofOf(accelerator, dtype) {
   const peak = accelerator?.peaks[dtype];
-  return peak ? { ...accelerator, peak } : null;
+  return peak ? { ...accelerator, bandwidth: accelerator.facts.bandwidth, peak } : null;
 }
 
 /** All presets by their full names. */
@@ -41,15 +41,15 @@ export function presetSizes(payload, name) {
   return found && Object.fromEntries(payload.preset_symbols.map((s, i) => [s, found[i]]).filter(([, v]) => v !== null));
 }
 
-/** Slider values completed by what the dropdowns decide. */
+/** Slider values completed by what the dropdowns decide; NaN for a fact that the card lacks. */
 export function complete(payload, values, accelerator, dtype, preset) {
-  const decided = {
-    itemsize: payload.itemsize[dtype], peak: accelerator?.peaks[dtype], bandwidth: accelerator?.bandwidth,
-    capacity: accelerator?.capacity, ...presetSizes(payload, preset),
+  const facts = {
+    accelerator: { ...accelerator?.facts, peak: accelerator?.peaks[dtype] },
+    dtype: payload.dtypes[dtype],
+    model: presetSizes(payload, preset),
   };
-  const all = {};
-  for (const p of payload.formula.parameters) all[p.symbol] = p.source ? decided[p.symbol] : values[p.symbol];
-  return all;
+  const decided = (p) => facts[p.source]?.[p.fact] ?? NaN;
+  return Object.fromEntries(payload.formula.parameters.map((p) => [p.symbol, p.source ? decided(p) : values[p.symbol]]));
 }
 
 /** Everything the readouts and the picture need to know about this position. */
@@ -58,8 +58,8 @@ export function situation(compiled, payload, values, accelerator, dtype, preset)
   const { outputs } = compiled;
   const at = (name) => (outputs[name] ? outputs[name](all) : undefined);
   const now = { values: all, value: at(payload.formula.value), intensity: at("intensity"), limit: at("limit"), at };
-  const roof = roofOf(accelerator, dtype);
-  if (roof && now.intensity !== undefined) {
+  const roof = accelerator ? roofOf(accelerator, dtype) : null;
+  if (roof && payload.views.some((v) => v.kind === "roofline")) {
     now.roof = roof;
     now.ridge = compiled.ridge(roof.peak, roof.bandwidth);
     now.attainable = compiled.attainable(now.intensity, roof.peak, roof.bandwidth);

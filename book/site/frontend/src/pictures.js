@@ -2,19 +2,21 @@
 import { drawBars } from "./bars.js";
 import { drawCurve } from "./curve.js";
 import { differences, onCurve, onRoofline } from "./evidence.js";
-import { exact, fill, setting } from "./format.js";
+import { exact, fill, shortly } from "./format.js";
 import { extremes, roofOf } from "./physics.js";
 import { drawRoofline } from "./roofline.js";
 import { drawTimeline } from "./timeline.js";
+import { drawTrace } from "./trace.js";
 
 /** Points with what a pointer resting on them is told. */
 function titled(points, { words, formula }) {
-  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
-  const sizes = (at) => Object.entries(at).filter(([n]) => letters[n] && n !== "itemsize").map(([n, v]) => `${letters[n]} = ${exact(v)}`);
+  const letters = Object.fromEntries(formula.parameters.filter((p) => p.source !== "dtype").map((p) => [p.symbol, p.letter]));
+  const sizes = (at) => Object.entries(at).filter(([n]) => letters[n]).map(([n, v]) => `${letters[n]} = ${exact(v)}`);
   return points.map((p) => ({ ...p, title: `${words[`rung_${p.rung}`]}: ${sizes(p.at).join(", ")}` }));
 }
 
 const make = {
+  trace: drawTrace,
   timeline: drawTimeline,
   bars: drawBars,
   roofline(ctx) {
@@ -30,15 +32,16 @@ const make = {
   },
   formula(ctx) {
     const { payload, compiled, now, state, series, movable } = ctx;
+    const valueLabel = payload.readouts.value;
     const { words, formula } = payload;
     const card = roofOf(ctx.accelerators.find((a) => a.id === state.accelerator), state.dtype) ?? { peaks: { [state.dtype]: 1 } };
     return drawCurve({
-      ...ctx, words, formula, values: now.values, against: movable.find((p) => p.symbol === state.against), name: now.roof?.name,
+      ...ctx, words, formula, valueLabel, values: now.values, against: movable.find((p) => p.symbol === state.against), name: now.roof?.name,
       range: extremes(compiled, payload, formula.value, [card], [state.dtype], state.preset),
       points: titled(onCurve(series, now.values, state.against, formula.value), payload),
       ridge: formula.value === "intensity" ? now.ridge : undefined,
       corner: now.ridge,
-      alt: fill(words.alt_formula, { value: formula.value_label, against: state.against, summary: ctx.summary() }),
+      alt: fill(words.alt_formula, { value: valueLabel, against: state.against, summary: ctx.summary() }),
     });
   },
 };
@@ -49,22 +52,24 @@ function ground({ now, state, series, width }) {
   const still = [width, state.view, state.accelerator, state.dtype, state.shown, state.evidence.length, fades];
   if (state.view === "roofline") return [still, state.preset];
   if (state.view === "timeline") return still;
+  if (state.view === "trace") return still; // it redraws what moves by itself
   if (state.view === "bars") return [still, state.against]; // they redraw what moves by themselves
   return [still, state.against, { ...now.values, [state.against]: 0 }];
 }
 
 /** Draws if it must, then moves the point. Returns what is drawn, to be handed in again. */
 export function draw(drawn, ctx) {
-  const { now, state, movable, picture } = ctx;
+  const { payload, now, state, movable, picture } = ctx;
   const key = JSON.stringify(ground(ctx));
   let current = drawn;
   if (drawn.key !== key) {
-    const made = make[state.view === "roofline" && !now.roof ? "formula" : state.view](ctx);
+    const kind = state.view === "roofline" && !now.roof ? "formula" : state.view;
+    const made = make[kind]({ ...ctx, view: payload.views.find((v) => v.kind === kind) ?? { kind } });
     picture.replaceChildren(made.el ?? made.svg);
     made.label();
     current = { key, ...made };
   }
   const p = movable.find((q) => q.symbol === state.against) ?? movable[0];
-  current.move(now, `${p.letter} = ${setting(now.values[p.symbol], p.unit === "s" ? "s" : "")}`, ctx);
+  current.move(now, `${p.letter} = ${shortly(p, now.values[p.symbol])}`, ctx);
   return current;
 }

@@ -31,9 +31,9 @@ function pace(words, paces, wait) {
 }
 
 /** ctx as `pictures.js` has it. Returns {el, label(), move(now, text, ctx)}; the axis is redrawn when it must change. */
-export function drawTimeline({ payload, width }) {
-  const { words, formula, paces } = payload;
-  const { timeline } = formula;
+export function drawTimeline({ payload, view, width }) {
+  const { words } = payload;
+  const { paces } = view;
   const narrow = width < 480;
   const box = h("div", {});
   const saying = h("p", { class: "rl-saying" });
@@ -55,8 +55,8 @@ export function drawTimeline({ payload, width }) {
   }
 
   function show(now) {
-    const [step, mixed, chunks] = [now.at(timeline.step), now.at(timeline.mixed), now.at(timeline.chunks)];
-    const batch = now.values[timeline.batch];
+    const [step, mixed, chunks] = [now.at(view.step), now.at(view.mixed), now.at(view.chunks)];
+    const batch = now.values[view.batch];
     const arrives = BEFORE * step;
     const served = arrives + chunks * mixed;
     const end = roundEnd(Math.max(served + BEFORE * step, (served - arrives) * 1.15 + arrives));
@@ -68,7 +68,7 @@ export function drawTimeline({ payload, width }) {
     svg.append(layer);
     const X = (t) => svg.scale("x").apply(Math.min(t, end));
     const row = (i) => frame.y0 + ROW * (i + 0.5);
-    const name = (y, text, kind = "") => layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: `rl-lane-name ${kind}` }, text));
+    const name = (y, text, kind = "") => layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: kind ? `rl-lane-name ${kind}` : "rl-lane-name" }, text));
 
     const pixel = ((end / (frame.x1 - frame.x0)) * LEAST) / 2;
     const every = (from, gap, until) => {
@@ -97,7 +97,7 @@ export function drawTimeline({ payload, width }) {
     place(fill(words.first_token, { time: seconds(served - arrives) }), [{ x: right + 8, y: y - 15 }, { x: right, y: y - 15, anchor: "end" }], { required: true, kind: "rl-strong" });
     say(saying, fill(words[chunks > 1 ? "timeline_chunks" : "timeline_whole"], {
       step: seconds(step), pace: pace(words, paces, step), mixed: seconds(mixed), pace_mixed: pace(words, paces, mixed),
-      times: digits(mixed / step), chunks: exact(chunks), tokens: exact(now.values.length), served: seconds(served - arrives),
+      times: digits(mixed / step), chunks: exact(chunks), tokens: exact(now.values[view.tokens]), served: seconds(served - arrives),
     }));
   }
 

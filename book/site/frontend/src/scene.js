@@ -1,0 +1,57 @@
+// What a payload and a state of it mean: the position, the evidence on it, and all of it in a sentence.
+// Nothing here touches a document, so the page, a notebook and the still picture say the same.
+import { relevant } from "./evidence.js";
+import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
+import { compileAll, situation } from "./physics.js";
+
+/** Every output that the views call by a label, once: {output, label, unit}. */
+function shownOutputs(views, readouts) {
+  const every = [...views, readouts].flatMap((v) => [...(v.parts ?? []), ...(v.beside ?? []), ...(v.compare ?? []), ...(v.others ?? [])]);
+  return [...new Map(every.map((one) => [one.output, one])).values()];
+}
+
+export function sceneOf(payload) {
+  const { formula, words, accelerators, views, readouts } = payload;
+  const compiled = compileAll(payload);
+  const movable = formula.parameters.filter((p) => !p.source);
+  const shown = shownOutputs(views, readouts);
+  const rated = formula.parameters.some((p) => p.fact === "peak" || p.source === "dtype");
+  const card = (id) => accelerators.find((a) => a.id === id);
+  const names = ["accelerator", "dtype", "shown", "view", "against", "preset", "evidence", "rungs", ...movable.map((p) => p.symbol)];
+
+  /** All that follows from a state: {now, series, card, lacking (a sentence, or "")}. */
+  function look(state) {
+    const values = Object.fromEntries(movable.map((p) => [p.symbol, state[p.symbol]]));
+    const chosen = card(state.accelerator);
+    const now = situation(compiled, payload, values, chosen, state.dtype, state.preset);
+    const missing = chosen && formula.parameters.find((p) => p.source === "accelerator" && !Number.isFinite(now.values[p.symbol]));
+    return {
+      now, card: chosen, series: relevant(state.evidence, state.accelerator),
+      lacking: missing ? fill(words.no_fact, { accelerator: chosen.name, fact: missing.label }) : "",
+    };
+  }
+
+  /** The sentence of a formula with several outputs: each by its name. */
+  function whole({ now, card: chosen }, state, position) {
+    const told = shown.map((one) => `${one.label} ${sentence(quantity(now.at(one.output), one.unit))}`);
+    const value = `${readouts.value} ${sentence(quantity(now.value, formula.unit))}`;
+    const bound = now.roof ? [`${words.bound} ${words[now.bound]}`] : [];
+    const about = [chosen?.name, rated ? state.dtype : "", state.preset].filter(Boolean).join(", ");
+    return fill(words.summary_whole, { about, position, values: [value, ...told, ...bound].join(", ") });
+  }
+
+  /** Where the sliders stand and what follows from it. Python's `summary` says the same. */
+  function summary(looked, state) {
+    const { now, lacking } = looked;
+    if (lacking) return lacking;
+    const position = movable.map((p) => `${p.letter} = ${shortly(p, now.values[p.symbol])}`).join(", ");
+    if (shown.length) return whole(looked, state, position);
+    if (!now.roof) return fill(words.summary_plain, { position, value: `${readouts.value} ${sentence(quantity(now.value, formula.unit))}` });
+    return fill(words.summary_roof, {
+      position, accelerator: now.roof.name, dtype: state.dtype, intensity: digits(now.intensity),
+      attainable: sentence(si(now.attainable, "FLOP/s")), percent: percent(now.share), bound: words[now.bound],
+    });
+  }
+
+  return { payload, compiled, movable, names, card, look, summary };
+}

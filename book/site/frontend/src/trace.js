@@ -1,0 +1,108 @@
+// A simulator's run along time: a row a lane, a block for each thing that happens in it. The runs travel
+// with the page, one for each stop of a small grid; the sliders choose the nearest.
+import { gridX, plot } from "@observablehq/plot";
+import { roundEnd } from "./bars.js";
+import { h, image, s, say } from "./dom.js";
+import { fill, quantity, sentence, shortly, tickIn } from "./format.js";
+import { labelLayer } from "./labels.js";
+import { nearest } from "./physics.js";
+
+const MOST_HIGH = 30; // pixels of a row, where there are few
+const ALL_HIGH = 260; // pixels of all rows, where there are many
+const NAMED = 13; // pixels that a row needs for its name, and a block for its label
+
+/** The stop nearest to the sliders on every axis of the grid: {at: {symbol: value}, index}. */
+function nearestRun({ grid }, values, movable) {
+  const at = {};
+  let index = 0;
+  for (const [symbol, stops] of Object.entries(grid)) {
+    const place = nearest(stops, values[symbol], movable.find((p) => p.symbol === symbol)?.scale);
+    at[symbol] = stops[place];
+    index = index * stops.length + place;
+  }
+  return { at, index };
+}
+
+/** ctx as `pictures.js` has it. Returns {el, label(), move(now, text, ctx)}. */
+export function drawTrace({ payload, view, compiled, movable, width }) {
+  const { words } = payload;
+  const narrow = width < 480;
+  const box = h("div", {});
+  const saying = h("p", { class: "rl-saying" });
+  const names = h("p", { class: "rl-kinds", "aria-hidden": "true" });
+  const unitTick = view.unit === "s" ? tickIn("s") : tickIn("");
+  const colour = (kind) => (view.kinds[kind]?.colour ? `var(--rl-${view.kinds[kind].colour})` : undefined);
+  const said = (value, unit) => sentence(quantity(value, unit));
+  let svg;
+  let drawn = -1;
+
+  function legendOf(run) {
+    names.replaceChildren(...run.kinds.map((kind) =>
+      h("span", {}, h("i", { class: colour(kind) ? "rl-block" : "rl-block rl-idle", style: colour(kind) && `background:${colour(kind)}` }), view.kinds[kind]?.label ?? kind)));
+  }
+
+  function drawRun(run, marks) {
+    const row = Math.min(MOST_HIGH, ALL_HIGH / run.lanes.length);
+    const named = run.lanes.map((_, i) => row >= NAMED || i === 0 || i === run.lanes.length - 1);
+    const longest = Math.max(...run.lanes.map((name) => name.length));
+    const frame = { x0: Math.min(narrow ? 96 : 130, 18 + 7 * longest), x1: width - 26, y0: 26, y1: 26 + row * run.lanes.length };
+    const height = Math.round(frame.y1 + 52);
+    const last = Math.max(...run.spans.map(([, , end]) => end), ...marks.map((m) => m.value));
+    const end = roundEnd(last);
+    svg = image(plot({
+      width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
+      className: "rl-plot",
+      x: { domain: [0, end], ticks: narrow ? 4 : 7, tickFormat: unitTick, tickSize: 4, label: `${words.time_axis}${view.unit === "s" ? "" : ` (${view.unit})`} →`, labelAnchor: "right", labelArrow: "none", labelOffset: 36 },
+      y: { domain: [0, 1], axis: null },
+      marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
+    }));
+    const X = (t) => svg.scale("x").apply(t);
+    const layer = s("g", { "aria-hidden": "true", class: "rl-trace" });
+    svg.append(layer);
+    run.lanes.forEach((name, i) => {
+      const y = frame.y0 + row * (i + 0.5);
+      layer.append(s("line", { x1: frame.x0, x2: frame.x1, y1: y, y2: y, class: "rl-lane" }));
+      if (named[i]) layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: "rl-lane-name" }, name));
+    });
+    const thick = Math.max(row * 0.76, 1);
+    for (const [lane, from, to, kind, text] of run.spans) {
+      const [a, b] = [X(from), X(to)];
+      const wide = b - a;
+      const y = frame.y0 + row * lane + (row - thick) / 2;
+      const name = run.kinds[kind];
+      layer.append(s("rect", { x: a, y, width: Math.max(wide > 4 ? wide - 1 : wide, 0.5), height: thick, rx: wide > 6 ? 2 : 0, fill: colour(name), class: colour(name) ? "rl-span" : "rl-span rl-idle", "data-kind": name }));
+      if (text && thick >= NAMED && wide > 8 + 7 * text.length) layer.append(s("text", { x: a + wide / 2, y: y + thick / 2 + 4, "text-anchor": "middle", class: colour(name) ? "rl-span-name" : "rl-span-name rl-on-idle" }, text));
+    }
+    const place = labelLayer(svg, { ...frame, y0: 0 });
+    for (const { value, text } of marks) {
+      const x = X(value);
+      layer.append(s("line", { x1: x, x2: x, y1: frame.y0 - 4, y2: frame.y1, class: "rl-expected" }));
+      place(text, [{ x, y: frame.y0 - 9, anchor: "middle" }, { x, y: frame.y0 - 9, anchor: "end" }, { x: x + 4, y: frame.y0 - 9 }], { kind: "rl-here", required: true });
+    }
+    box.replaceChildren(svg);
+    legendOf(run);
+  }
+
+  return {
+    el: h("div", { class: "rl-panels" }, box, names, saying),
+    label() {}, // labels follow the sliders too
+    move(now, text, { summary }) {
+      const { at, index } = nearestRun(view, now.values, movable);
+      const run = view.runs[index];
+      const made = { ...now.values, ...view.at, ...at }; // where the run was made, and so the formula is asked
+      const compared = view.compare.map((one) => ({ ...one, measured: run.measured[one.measured], value: compiled.outputs[one.output](made) }));
+      const shown = movable.filter((p) => p.symbol in at || made[p.symbol] !== now.values[p.symbol]);
+      const position = shown.map((p) => `${p.letter} = ${shortly(p, made[p.symbol])}`).join(", ");
+      const key = JSON.stringify([index, compared]);
+      const moved = shown.some((p) => made[p.symbol] !== now.values[p.symbol]);
+      const comparison = compared.map((one) => fill(words.run_says, { label: one.label, measured: said(one.measured, one.unit), value: said(one.value, one.unit) })).join(" ");
+      if (key !== drawn) {
+        drawn = key;
+        const marks = compared.filter((one) => one.unit === view.unit).map((one) => ({ value: one.value, text: fill(words.run_expected, { value: said(one.value, one.unit) }) }));
+        drawRun(run, marks);
+      }
+      say(saying, `${fill(moved ? words.run_moved : words.run_at, { position })} ${comparison}`);
+      svg.setAttribute("aria-label", fill(words.alt_trace, { position, comparison, summary: summary() }));
+    },
+  };
+}
