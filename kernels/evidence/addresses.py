@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from kernels.contract.experiment import Experiment
 
 
-def address(experiment: Experiment) -> str:
+class Runs(Protocol):
+    """An experiment, or one on several ranks: it has a name, and a function that runs it."""
+
+    name: str
+    run: Callable[..., Any]
+
+
+def address(experiment: Runs) -> str:
     """Where another process finds this experiment: "kernels.linear:experiment".
 
     Raises ValueError for one that no module holds under a name.

@@ -24,10 +24,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from kernels.contract import errors
+from kernels.contract import errors, processes
+from kernels.contract.processes import ROOT
 from kernels.evidence.addresses import find
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # task name -> "module:function"; the function takes the request and returns what JSON can hold
 TASKS = {
@@ -63,9 +62,8 @@ def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float =
 
 
 def environment(*, interpret: bool) -> dict[str, str]:
-    """The child's environment: Triton's mode said explicitly, this checkout first on the path."""
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    here = {**os.environ, "TRITON_INTERPRET": "1" if interpret else "0", "PYTHONPATH": path}
+    """The child's environment, see `kernels.contract.processes`, with this book's cache for Triton."""
+    here = processes.environment(interpret=interpret)
     folder = cache_dir()
     if folder is not None:
         here.setdefault("TRITON_CACHE_DIR", str(folder / "triton"))
