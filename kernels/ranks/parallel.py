@@ -50,10 +50,10 @@ class Parallel:
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """One rank's side of a run, on the device that is here, as JSON can hold it.
 
-    request: {"parallel": "kernels.ranks.linear:row" or the like, "sizes", and "dtype", by default the device's}. All ranks make
-    the same random inputs, and each keeps its part. Returned: "rank", "device", bytes "sent" and
-    "payload" by tensor (`collectives`), bytes that really left by sockets ("wire", or None), and the
-    "relative_error" of this rank's part of the result against float64.
+    request: {"parallel": "kernels.ranks.linear:row" or another, "sizes", and "dtype", by default the
+    device's}. All ranks make the same random inputs, and each keeps its part. Returned: "rank",
+    "device", bytes "sent" and "payload" by tensor (`collectives`), bytes that really left by sockets
+    ("wire", or None), and the "relative_error" of this rank's part of the result against float64.
     """
     this: Parallel = pkgutil.resolve_name(request["parallel"])
     rank, ranks = dist.get_rank(), dist.get_world_size()
