@@ -90,5 +90,5 @@ outputs: $(STAMP)
 	@$(PY) book/site/outputs.py --run chapters/*.ipynb
 
 clean:
-	rm -rf _build .pytest_cache .ruff_cache
+	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .import_linter_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -119,7 +119,7 @@ class Roof:
                 )
 
     @property
-    def ridge(self) -> float:
+    def ridge(self) -> Number:
         """FLOP/byte at the corner."""
         return ridge(self.peak, self.bandwidth)
 
@@ -138,4 +138,4 @@ class Roof:
         """
         times = {"compute": cost.flops / self.peak, "memory": cost.bytes / self.bandwidth}
         times["link"] = _link_time(cost.sent_bytes, self.link) or 0
-        return max(times, key=times.get)
+        return max(times, key=times.__getitem__)

@@ -51,6 +51,7 @@ def steps(make: str = "make") -> tuple[Step, ...]:
     return (
         Step("lint", ((str(BIN / "ruff"), "check", "."),)),
         Step("format", ((str(BIN / "ruff"), "format", "--check", "."),)),
+        Step("types", ((PYTHON, "-m", "mypy"),)),
         Step("dependencies", ((PYTHON, "-m", "pip", "check"),)),
         Step("browser", ((PYTHON, "book/site/browser.py", "--install"),)),
         Step("sandbox", ((PYTHON, "labs/grading/install_bubblewrap.py"),)),

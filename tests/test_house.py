@@ -134,3 +134,20 @@ def test_a_typed_count_is_found(tmp_path, source):
 def test_asking_the_contents_is_fine(tmp_path, source):
     (tmp_path / "test_x.py").write_text(source)
     assert typed_counts(tmp_path / "test_x.py") == []
+
+
+# ---------------------------------------------------------------------------- the type checker
+
+
+@pytest.mark.parametrize(
+    ("size", "good"), [("4", True), ("numpy.arange(4)", True), ('"4"', False), ("None", False)]
+)
+def test_the_type_checker_knows_a_size_from_what_is_none(size, good, tmp_path, monkeypatch):
+    from mypy import api
+
+    monkeypatch.chdir(ROOT)
+    asked = tmp_path / "asked.py"
+    asked.write_text(f"import numpy\nfrom book import cost\ncost.linear({size}, 4, 4, 2)\n")
+    said, error, failed = api.run([str(asked)])
+    assert (failed == 0) == good, said + error
+    assert good or "Number" in said

@@ -13,7 +13,7 @@ from decimal import Decimal
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, overload
 
 from book.catalog.dtypes import RATES
 from book.catalog.names import nearest
@@ -142,6 +142,10 @@ class Row:
             self.refuse(name, value, "must be true or false.")
         return value
 
+    @overload
+    def choice(self, name: str, choices: tuple[str, ...], *, optional: Literal[False] = False) -> str: ...
+    @overload
+    def choice(self, name: str, choices: tuple[str, ...], *, optional: bool) -> str | None: ...
     def choice(self, name: str, choices: tuple[str, ...], *, optional: bool = False) -> str | None:
         """One of `choices`."""
         value = self.take(name, optional=optional)
@@ -163,6 +167,10 @@ class Row:
             self.refuse(name, value, "must be a list; write [a, b].")
         return tuple(value)
 
+    @overload
+    def row(self, name: str, *, optional: Literal[False] = False) -> Row: ...
+    @overload
+    def row(self, name: str, *, optional: bool) -> Row | None: ...
     def row(self, name: str, *, optional: bool = False) -> Row | None:
         """A nested mapping, to be taken field by field in turn."""
         value = self.take(name, optional=optional)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from book.cost.base import FP32_BYTES, Cost, Number, ceil_div, positive
 
@@ -100,7 +101,7 @@ def gemv_issued(
     `block_k` of an output up at the end: block_k - 1 more adds, reported in `workspace_flops`.
     """
     tiling = {"block_m": block_m, "block_n": block_n, "block_k": block_k, "splits": splits}
-    sizes = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
+    sizes: dict[str, Any] = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
     tiles = linear_issued(m, k, n, **tiling, reduce_block=reduce_block, **sizes)
     outputs = ceil_div(m, block_m) * block_m * ceil_div(n, block_n) * block_n
     sums = splits * outputs * (block_k - 1)

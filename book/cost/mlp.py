@@ -41,7 +41,7 @@ def mlp(
     positive(m=m, d_model=d_model, d_ff=d_ff)
     if fused not in _INTERMEDIATES:
         raise ValueError(f"fused = {fused!r}: not known; use one of {', '.join(_INTERMEDIATES)}.")
-    sizes = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
+    sizes: dict[str, Any] = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
     up, down = linear(m, d_model, d_ff, **sizes), linear(m, d_ff, d_model, **sizes)
     passed = {name: m * d_ff * itemsize for name in _INTERMEDIATES[fused]}
     weights = {"w_gate": up.reads["w"], "w_up": up.reads["w"], "w_down": down.reads["w"]}
@@ -71,7 +71,7 @@ def mlp_issued(
     "down_partials". alu_flops: what the kernels spend element by element on the activation; it is
     reported in `workspace_flops`, beside the products.
     """
-    sizes = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
+    sizes: dict[str, Any] = {"itemsize": itemsize, "weight_itemsize": weight_itemsize}
     useful = mlp(m, d_model, d_ff, **sizes, fused="gate_up")
     up = linear_issued(m, d_model, d_ff, **sizes, **gate_up)
     out = linear_issued(m, d_ff, d_model, **sizes, **down)

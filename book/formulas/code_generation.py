@@ -106,6 +106,8 @@ def _refuse(expression: sympy.Basic) -> None:
 class _Shared:
     """What all printers here do in the same way, and better than SymPy's own."""
 
+    _print: Any  # SymPy's, of the printer that this is mixed into
+
     def _print_Float(self, expr: sympy.Float) -> str:
         return repr(float(expr))  # all its digits
 
@@ -123,7 +125,7 @@ class _Shared:
             coefficient = sympy.Integer(coefficient.p)
         if coefficient != 1:
             factors.insert(0, coefficient)
-        return super()._print_Mul(sympy.Mul(*factors, evaluate=False))
+        return super()._print_Mul(sympy.Mul(*factors, evaluate=False))  # type: ignore[misc]  # SymPy's
 
     def _printed(self, parts: Iterable[sympy.Basic]) -> list[str]:
         return [self._print(part) for part in parts]

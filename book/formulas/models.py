@@ -54,7 +54,7 @@ def dense_models() -> Presets:
 def read_models() -> Presets:
     """Whole models with the parameters that a step reads: no input table, of which it takes a row."""
     return {
-        m.name: {"": {"parameters": parameters_read(m), "layers": m.layers, **_attention(m)}}
+        m.name: {"": {"parameters": int(parameters_read(m)), "layers": m.layers, **_attention(m)}}
         for m in _dense()
     }
 
@@ -64,7 +64,7 @@ def weights_only() -> Presets:
     """P alone, both ways of counting it; one way where the input table is the head as well."""
     made = {}
     for m in _dense():
-        read, all_of_it = parameters_read(m), m.parameters
+        read, all_of_it = int(parameters_read(m)), m.parameters
         made[m.name] = {"all parameters": {"parameters": all_of_it}}
         if read != all_of_it:
             made[m.name]["without the input table"] = {"parameters": read}

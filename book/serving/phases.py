@@ -118,8 +118,9 @@ def prefill_attention_flops(model: Model, length: Number) -> Number:
     In a layer with a window w < L a token meets at most w others: w (2 L - w) takes the place of
     L^2. Latent attention is expanded in prefill, its d the mean of the query's and the value's.
     """
-    a, total = model.attention, 0
-    head_dim = model.head_dim
+    a = model.attention
+    total: Number = 0
+    head_dim: float = model.head_dim
     if a.type == "mla":
         head_dim = (a.qk_nope_head_dim + a.qk_rope_head_dim + a.v_head_dim) / 2
     for layers, seen in contexts(model, length):

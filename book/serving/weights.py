@@ -38,13 +38,13 @@ def weight_bytes_read(
     return parameters_read(model, rows, count) * weight_itemsize
 
 
-def active_parameters(model: Model, count: Count = "read") -> Number:
+def active_parameters(model: Model, count: Count = "read") -> float:
     """Parameters that one token is multiplied with: two FLOPs each. top_k of the experts.
 
     count="all" adds the input table, as the short formula 2 P does for a dense model.
     """
     parts, moe = model.parameter_parts, model.experts
-    active = parts["blocks"] + parts["head"]
+    active: float = parts["blocks"] + parts["head"]
     if moe is not None:
         active += parts["experts"] * moe.top_k / moe.n_experts
     return active + parts["input table"] if count == "all" else active

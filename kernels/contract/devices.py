@@ -52,7 +52,7 @@ class _NoKernel:
     """What @triton.jit makes of a function where there is no Triton."""
 
     def __init__(self, function: Any) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function)  # type: ignore[arg-type]  # it stands for a function
 
     def __getitem__(self, grid: tuple[int, ...]) -> Any:
         raise NoTriton(why_not())
@@ -114,7 +114,7 @@ def this_chip(index: int | None = None) -> tuple[Target, int]:
 
 
 def _at_most(version: int) -> str:
-    known = [t for t in TARGETS.values() if t.backend == "cuda" and t.arch <= version]
+    known = [t for t in TARGETS.values() if t.backend == "cuda" and int(t.arch) <= version]
     if not known:
         raise ValueError(
             f"compute capability = {version / 10}: Triton needs 7.5 or later; use a T4 or a newer card."

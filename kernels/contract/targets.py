@@ -109,6 +109,6 @@ def occupancy(
     }
     if tensor_columns:
         limits["tensor memory"] = TENSOR_COLUMNS // tensor_columns
-    limit = min(limits, key=limits.get)
+    limit = min(limits, key=limits.__getitem__)
     blocks = limits[limit]
     return Occupancy(blocks, blocks * warps * target.warp_size / target.max_threads, limit)
