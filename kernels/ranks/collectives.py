@@ -136,6 +136,10 @@ class Link(TorchDispatchMode):
             total[call.tensor] = total.get(call.tensor, 0) + getattr(call, what)
         return total
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler to leave it out: two seconds in every rank
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """See one operation of torch, note it if it is a collective, and let it go on."""
         if func.namespace in ("c10d", "_c10d_functional"):

@@ -143,6 +143,9 @@ def _started(folder: Path, ranks: int, environment: dict[str, str]) -> Iterator[
         for pid in supervisor.pids().values():  # each leads a group, its own children are in it
             with contextlib.suppress(OSError, AttributeError):
                 os.killpg(pid, _KILL)
+        for handler in supervisor.subprocess_handlers.values():  # it closes the logs of those it ended only
+            for log in (handler._stdout, handler._stderr):
+                log.close()
 
 
 @contextlib.contextmanager
