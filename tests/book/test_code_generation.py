@@ -47,13 +47,15 @@ STATED = {
         {n: (1, 7, 12)},
     ),
     "a sum of sums": (sympy.Sum(sympy.Sum(1 / (i + j), (j, 1, i)), (i, 1, n)), {n: (1, 2, 7, 40)}),
-    "a long sum": (sympy.Sum(1 / i**2, (i, 1, n)), {n: (1, 10, 3000)}),
+    "a long sum": (sympy.Sum(1 / i, (i, 1, n)), {n: (1, 10, 8000)}),
     "an empty sum": (sympy.Sum(1 / i, (i, 1, n - 1)), {n: (1, 2)}),
     "a sum within others": (n / 3 - sympy.Sum(x ** (i / 7), (i, 1, n)), {n: FEW, x: (0.3, 2.5)}),
     "constants": (sympy.EulerGamma * n + sympy.pi - sympy.E / 7 + sympy.Float(0.1), {n: FEW}),
     "powers": (sympy.sqrt(x) - x ** sympy.Rational(-2, 3) / 7 + sympy.exp(-x), {x: (0.2, 1.0, 33.0)}),
     "signs": (sympy.sign(n - 7) * sympy.Abs(n - 8), {n: FEW}),
 }
+# Those that lose digits by subtracting, in any arithmetic.
+DIFFERENCES = {"accepted tokens", "experts touched", "a harmonic number between whole ones"}
 
 
 def positions(grid):
@@ -127,9 +129,10 @@ def wanted(name):
 
 
 def assert_exact(name, got):
-    """Within 1e-12 of the exact value at every position, relatively."""
+    """Within a few last bits of the exact value at every position; 1e-12 of it where it is a difference."""
+    near = 1e-12 if name in DIFFERENCES else 1e-15
     for value, right, at in zip(got, wanted(name), positions(STATED[name][1]), strict=True):
-        assert abs(value - right) <= 1e-12 * abs(right), (at, value, right)
+        assert abs(value - right) <= near * abs(right), (at, value, right)
 
 
 @pytest.mark.parametrize("name", STATED)
