@@ -84,6 +84,15 @@ def numeric(arguments: Sequence[sympy.Symbol], expression: sympy.Expr) -> Callab
     return run
 
 
+def written_out(expression: sympy.Expr) -> sympy.Expr:
+    """The expression as a reader should see it: harmonic numbers as the sums that they are."""
+    if not isinstance(expression, sympy.Basic) or not expression.has(sympy.harmonic):
+        return expression
+    taken = {s.name for s in expression.atoms(sympy.Symbol)}
+    index = sympy.Symbol(next(name for name in "ijnm" if name not in taken), integer=True)
+    return expression.replace(sympy.harmonic, lambda n: sympy.Sum(1 / index, (index, 1, n)))
+
+
 def _refuse(expression: sympy.Basic) -> None:
     """Raise ValueError for what the printers below would print wrongly, or not at all."""
     for part in sympy.preorder_traversal(expression):

@@ -19,7 +19,8 @@ import sympy
 
 from book import roofline
 from book.cost import Cost
-from book.formulas.code_generation import javascript, numeric
+from book.formulas.band import HIGH, LOW, Band, expanded
+from book.formulas.code_generation import javascript, numeric, written_out
 from book.formulas.views import Curve, Readouts, Roofline, View
 
 Scale = Literal["linear", "log2"]
@@ -127,7 +128,8 @@ class Alias:
 class Formula:
     """`outputs[value]` as a function of `parameters`.
 
-    outputs: named SymPy expressions, in the parameters and in `aliases`, which are put in at once.
+    outputs: named SymPy expressions, in the parameters and in `aliases`, which are put in at once. A
+    `Band` among them makes three: its expected value has the name, name_low and name_high are its ends.
     A formula that is the cost of an operation has "flops", "bytes" and "intensity", and so can be
     placed on a roofline. value: the output that the chapter is about. unit: its unit; "%" if it is
     a share.
@@ -144,7 +146,7 @@ class Formula:
     value: str
     unit: str
     parameters: tuple[Parameter, ...]
-    outputs: Mapping[str, sympy.Expr]
+    outputs: Mapping[str, sympy.Expr | Band]
     limit: Limit | None = None
     presets: Callable[[], Presets] | None = field(default=None, compare=False)
     preset: str = ""
@@ -157,8 +159,9 @@ class Formula:
         if self.value not in self.outputs:
             raise ValueError(f"formula {self.name}: value {self.value!r} is none of {list(self.outputs)}.")
         put_in = {symbol(a.symbol): a.expression for a in self.aliases}
-        outputs = {name: sympy.sympify(e).xreplace(put_in) for name, e in self.outputs.items()}
-        object.__setattr__(self, "stated", sympy.sympify(self.outputs[self.value]))
+        stated = expanded(self.outputs)
+        outputs = {name: e.xreplace(put_in) for name, e in stated.items()}
+        object.__setattr__(self, "stated", stated[self.value])
         object.__setattr__(self, "outputs", MappingProxyType(outputs))
         known = {p.sympy for p in self.parameters}
         for name, expression in outputs.items():
@@ -181,7 +184,9 @@ class Formula:
         """The given views, with the usual pictures if there is none, and with read-outs."""
         given = self.views
         if all(isinstance(v, Readouts) for v in given):
-            given = (*((Roofline(),) if "intensity" in self.outputs else ()), Curve(), *given)
+            ends = self.value + LOW, self.value + HIGH
+            curve = Curve(*ends) if set(ends) <= self.outputs.keys() else Curve()
+            given = (*((Roofline(),) if "intensity" in self.outputs else ()), curve, *given)
         return given if any(isinstance(v, Readouts) for v in given) else (*given, Readouts(self.value))
 
     @classmethod
@@ -278,7 +283,8 @@ class Formula:
         names = {p.sympy: p.latex or p.symbol for p in self.parameters}
         names |= {symbol(a.symbol): a.latex for a in self.aliases}
         names |= {symbol(name): latex for name, latex in others.items()}
-        return sympy.latex(self.expression if expression is None else expression, symbol_names=names)
+        shown = self.expression if expression is None else expression
+        return sympy.latex(written_out(shown), symbol_names=names)
 
     def javascript(self) -> dict[str, str]:
         """Every output, and the limit, as a JavaScript expression of the parameters' symbols."""

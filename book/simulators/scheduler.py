@@ -27,6 +27,7 @@ USEFUL = "useful"  # a slot that makes a token
 HELD = "held"  # a slot whose request is done, but not its batch
 
 ARRIVAL_DIGITS = 6  # of an iteration
+BATCHES = 512  # of static batching that are measured for a picture
 SHOWN = 16  # requests of static batching that a picture needs at the least
 
 
@@ -160,7 +161,7 @@ def spans(schedule: Schedule, until: float, first_lane: int = 0) -> tuple[Span, 
 
 
 def side_by_side(
-    batch: int, mean: float, seed: int, lengths: Lengths = "exponential", batches: int = 512
+    batch: int, mean: float, seed: int, lengths: Lengths = "exponential", batches: int = BATCHES
 ) -> Trace:
     """The same queue of requests under both schedulers: static batching's slots above, continuous below.
 

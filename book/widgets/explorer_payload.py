@@ -12,6 +12,7 @@ from sympy.printing.mathml import mathml
 
 from book import catalog
 from book.catalog.facts import ACCELERATOR_FACTS, DTYPE_FACTS, FACTS
+from book.formulas.code_generation import written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
 from book.formulas.views import Roofline, Shown, Timeline, Trace, View
 from book.simulators import trace
@@ -43,7 +44,7 @@ def _plain(formula: Formula, expression: sympy.Expr) -> str:
 
 def _mathml(formula: Formula, expression: sympy.Expr) -> str:
     """MathML, which every current browser sets by itself."""
-    return mathml(sympy.factor_terms(_lettered(formula, expression)), printer="presentation")
+    return mathml(written_out(sympy.factor_terms(_lettered(formula, expression))), printer="presentation")
 
 
 def sliders(formula: Formula) -> tuple[Parameter, ...]:

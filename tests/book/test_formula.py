@@ -6,7 +6,9 @@ import pytest
 import sympy
 
 from book import cost, roofline
+from book.formulas.band import Band
 from book.formulas.formula import Formula, Parameter, roof_javascript, symbol
+from book.formulas.views import Curve
 from tests import formulas
 
 
@@ -71,3 +73,53 @@ def test_a_formula_with_a_stray_symbol_is_refused():
 def test_a_default_outside_its_range_is_refused():
     with pytest.raises(ValueError, match="default 9 lies outside 1 to 8"):
         Parameter("a", "a", 9, 1, 8)
+
+
+# --------------------------------------------------------------------------------------- bands
+
+K, MOST, ROWS = symbol("k"), symbol("most"), symbol("rows")
+TOUCHED = Band(low=K, expected=MOST * (1 - (1 - K / MOST) ** ROWS), high=sympy.Min(K * ROWS, MOST))
+
+
+def banded(**outputs):
+    parameters = (
+        Parameter("rows", "rows", 32, 1, 4096),
+        Parameter("k", "k", 8, 1, 8),
+        Parameter("most", "most", 128, 8, 256),
+    )
+    return Formula("banded", "", "touched", "experts", parameters, {"touched": TOUCHED, **outputs})
+
+
+def test_a_band_is_three_outputs_and_a_curve_between_its_ends():
+    f = banded()
+    assert list(f.outputs) == ["touched", "touched_low", "touched_high"]
+    assert f.expression == f.stated == TOUCHED.expected
+    [curve] = [v for v in f.pictures if isinstance(v, Curve)]
+    assert (curve.low, curve.high) == ("touched_low", "touched_high")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 37, 4096])
+@pytest.mark.parametrize(("k", "most"), [(1, 8), (2, 8), (8, 128), (8, 8)])
+def test_what_is_expected_lies_between_the_ends(rows, k, most):
+    f = banded()
+    low, expected, high = TOUCHED.at(rows=rows, k=k, most=most)
+    assert low <= expected * (1 + 1e-12) and expected <= high * (1 + 1e-12)
+    assert f(rows=rows, k=k, most=most) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_mean_outside_its_bounds_is_refused():
+    wrong = Band(low=K, expected=K * ROWS, high=MOST)
+    with pytest.raises(ValueError, match=r"256.0 is expected, outside 8.0 to 128.0; mend one of the three"):
+        wrong.at(k=8, rows=32, most=128)
+
+
+def test_a_bands_ends_need_names_of_their_own():
+    with pytest.raises(ValueError, match=r"output 'touched_low' is there twice: the band 'touched' makes it"):
+        banded(touched_low=K)
+
+
+def test_a_reader_sees_a_harmonic_number_as_a_sum():
+    n = Parameter("i", "i", 8, 1, 64)  # the sum's own letter is another
+    f = Formula("h", "", "y", "", (n,), {"y": 1 / sympy.harmonic(n.sympy)})
+    assert f.latex() == r"\frac{1}{\sum_{j=1}^{i} \frac{1}{j}}"
+    assert f.javascript() == {"y": "1/prelude.harmonic(i)"}

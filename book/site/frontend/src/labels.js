@@ -34,7 +34,9 @@ export function measureBy(other) { measure = other; }
 
 function widthOf(el, family) {
   const parts = el.children.length ? [...el.children] : [el];
-  return parts.reduce((sum, part) => sum + measure(part.textContent, part.classList.contains("rl-strong") ? 650 : 400, family), 0);
+  const is = (part, kind) => part.classList.contains(kind);
+  const width = (part) => measure(part.textContent, is(part, "rl-strong") || is(part, "rl-here") ? 650 : 400, family);
+  return parts.reduce((sum, part) => sum + width(part), 0) * (is(el, "rl-here") ? 13 / 12 : 1); // as explorer.css has it
 }
 
 /** A layer in an SVG that places labels inside `frame` ({x0, y0, x1, y1} in pixels). */

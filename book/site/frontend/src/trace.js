@@ -56,6 +56,7 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
       y: { domain: [0, 1], axis: null },
       marks: [gridX({ stroke: "var(--rl-line)", strokeOpacity: 1, ticks: narrow ? 4 : 7 })],
     }));
+    box.replaceChildren(svg); // before a label is measured, in the page's font
     const X = (t) => svg.scale("x").apply(t);
     const layer = s("g", { "aria-hidden": "true", class: "rl-trace" });
     svg.append(layer);
@@ -73,13 +74,12 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
       layer.append(s("rect", { x: a, y, width: Math.max(wide > 4 ? wide - 1 : wide, 0.5), height: thick, rx: wide > 6 ? 2 : 0, fill: colour(name), class: colour(name) ? "rl-span" : "rl-span rl-idle", "data-kind": name }));
       if (text && thick >= NAMED && wide > 8 + 7 * text.length) layer.append(s("text", { x: a + wide / 2, y: y + thick / 2 + 4, "text-anchor": "middle", class: colour(name) ? "rl-span-name" : "rl-span-name rl-on-idle" }, text));
     }
-    const place = labelLayer(svg, { ...frame, y0: 0 });
+    const place = labelLayer(svg, { x0: 0, x1: width, y0: 0, y1: frame.y1 }); // above the rows there is nothing else
     for (const { value, text } of marks) {
       const x = X(value);
       layer.append(s("line", { x1: x, x2: x, y1: frame.y0 - 4, y2: frame.y1, class: "rl-expected" }));
       place(text, [{ x, y: frame.y0 - 9, anchor: "middle" }, { x, y: frame.y0 - 9, anchor: "end" }, { x: x + 4, y: frame.y0 - 9 }], { kind: "rl-here", required: true });
     }
-    box.replaceChildren(svg);
     legendOf(run);
   }
 
