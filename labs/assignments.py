@@ -1,7 +1,7 @@
-"""Which labs there are, found by looking: a folder, its master notebook, its questions, its key.
+"""Which labs there are, found by looking: a folder with a master notebook, questions and a key.
 
-`labs/lab2-linear/lab2-linear.ipynb` goes with the modules `labs.kit.lab2` (what students have) and
-`labs.keys.lab2` (hidden cases).
+`labs/lab2_linear/lab2-linear.ipynb` is the master of lab2-linear. Beside it, `questions.py` has the
+`LAB` that students get, and `key.py` the same with hidden cases. Adding such a folder adds a lab.
 """
 
 from __future__ import annotations
@@ -26,19 +26,24 @@ class Assignment:
         """As in "lab2"."""
         return self.name.partition("-")[0]
 
-    def kit(self) -> ModuleType:
-        """The module whose LAB holds the visible questions."""
-        return importlib.import_module(f"labs.kit.{self.short}")
+    @property
+    def package(self) -> str:
+        """As in "labs.lab2_linear"."""
+        return f"labs.{self.master.parent.name}"
+
+    def questions(self) -> ModuleType:
+        """The module whose LAB has the visible questions."""
+        return importlib.import_module(f"{self.package}.questions")
 
     def key(self) -> ModuleType:
-        """The module whose LAB holds the same questions with hidden cases."""
-        return importlib.import_module(f"labs.keys.{self.short}")
+        """The module whose LAB has the same questions with hidden cases. It never travels to students."""
+        return importlib.import_module(f"{self.package}.key")
 
 
 def all_assignments() -> dict[str, Assignment]:
     """name -> assignment, in order."""
-    masters = sorted(HERE.glob("lab*-*/*.ipynb"))
-    return {m.stem: Assignment(m.stem, m) for m in masters if m.stem == m.parent.name}
+    masters = sorted(HERE.glob("lab*_*/*.ipynb"))
+    return {m.stem: Assignment(m.stem, m) for m in masters if m.stem.replace("-", "_") == m.parent.name}
 
 
 def find(name: str) -> Assignment:

@@ -25,7 +25,7 @@ import nbformat
 from book.portable.bundle import ROOT
 from book.portable.dependencies import fingerprint
 from labs.assignments import Assignment, all_assignments, find
-from labs.releasing import copies, leaks, package, validating
+from labs.releasing import copies, held_back, leaks, package, validating
 from labs.releasing.copies import Copies
 
 OUT = ROOT / "_build" / "labs"
@@ -44,8 +44,9 @@ class StudentCopy(NamedTuple):
 def make(assignment: Assignment, root: Path = ROOT) -> Copies:
     """Both copies of a lab, looked through. Raises ValueError naming what a student must not see."""
     master = nbformat.read(assignment.master, 4)
-    made = copies.make(assignment.name, master, root)
-    if found := leaks.problems(assignment.name, master, nbformat.reads(made.student, 4)):
+    without = held_back.modules(assignment.master.parent, root)
+    made = copies.make(assignment.name, master, without, root)
+    if found := leaks.problems(master, nbformat.reads(made.student, 4), without):
         raise ValueError("\n".join(f"{assignment.name}, {line}" for line in found))
     return made
 
@@ -85,7 +86,8 @@ def _digest(assignment: Assignment, root: Path) -> str:
     made_by = [path.read_text(encoding="utf-8") for path in sorted(makers)]
     project = (root / "pyproject.toml").read_text(encoding="utf-8")
     versions = [version("nbgrader"), version("nbformat")]
-    whole = fingerprint(code, root, text, project, *made_by, *versions, whole=True)
+    without = held_back.modules(assignment.master.parent, root)
+    whole = fingerprint(code, root, text, project, *made_by, *versions, *without, whole=True)
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
@@ -156,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         labs = [find(name) for name in given.lab] if given.lab else list(all_assignments().values())
         if not labs:
-            raise ValueError(f"{ROOT / 'labs'}: there is no lab; expected labs/lab1-name/lab1-name.ipynb.")
+            raise ValueError(f"{ROOT / 'labs'}: there is no lab; expected labs/lab1_name/lab1-name.ipynb.")
         if given.check:
             problems = check(labs)
             print("\n".join(problems) or f"All is well ({time.monotonic() - started:.0f} s).")

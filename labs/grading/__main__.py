@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labs import assignments
-from labs.grading import classroom, isolated, report, sandbox, variants
+from labs.grading import classroom, report, sandbox, sandboxed_programs, variants
 from labs.grading.collecting import collect
-from labs.grading.job import SandboxFailed
+from labs.grading.running_program import SandboxFailed
 
 GRADED, LOOK, NOTHING = 0, 1, 2
 
@@ -76,7 +76,7 @@ def _grade(options: argparse.Namespace) -> int:
     with classroom.locked(options.out, lab.name):
         seed = classroom.seed_of(options.out, lab.name, options.seed)
         course = classroom.Class(lab, options.out, seed, roster, secret)
-        runner = isolated.runner(holder)
+        runner = sandboxed_programs.runner(holder)
         done = classroom.run(
             course,
             handed_in,
@@ -84,7 +84,7 @@ def _grade(options: argparse.Namespace) -> int:
             options.jobs,
             options.regrade,
             # An environment without torch would make everybody's code fail.
-            check=lambda: isolated.alive(runner),
+            check=lambda: sandboxed_programs.alive(runner),
         )
         table = course.folder / "grades.csv"
         report.write_csv(table, lab, done.results, roster, done.failed)
@@ -92,7 +92,7 @@ def _grade(options: argparse.Namespace) -> int:
         looks = bool(done.failed) or any(r.grade.needs_look for r in done.results.values())
         if not options.no_gradebook:
             files = {one.student: one.path for one in handed_in}
-            from labs.grading import gradebook  # SQLAlchemy and nbgrader take a second
+            from labs.grading import gradebook
 
             try:
                 said.append(f"nbgrader: {gradebook.write(course, done.results, files)}")

@@ -27,8 +27,8 @@ from io import FileIO
 
 import psutil
 
-from labs.grading import inside, syscalls, users
-from labs.grading.job import GONE, Job, SandboxFailed, children
+from labs.grading import sandbox_contents, syscalls, users
+from labs.grading.running_program import GONE, RunningProgram, SandboxFailed, children
 
 DEATH = 20  # s: how long the kernel may take to end a whole process namespace
 SHARED_MEMORY = 16 * 2**20  # bytes of /dev/shm
@@ -58,12 +58,12 @@ class Bubblewrap:
         return f"bubblewrap, {user}{'' if self.seccomp else ', without a system call filter'}"
 
     @contextmanager
-    def start(self, argv, files, env, limits) -> Iterator[Job]:
+    def start(self, argv, files, env, limits) -> Iterator[RunningProgram]:
         with ExitStack() as stack:
             user = stack.enter_context(users.unused()) if self.setpriv else None
             answer, answer_in = _pipe(stack)
             status, status_in = _pipe(stack)
-            data = inside.accounts(user or inside.NOBODY)
+            data = sandbox_contents.accounts(user or sandbox_contents.NOBODY)
             if self.seccomp:
                 data["seccomp"] = syscalls.program()
             texts = {at: _filled(stack, text) for at, text in data.items()}
@@ -73,7 +73,7 @@ class Bubblewrap:
             popen = stack.enter_context(
                 subprocess.Popen(
                     command,
-                    env=inside.environment(env, answer_in.fileno()),
+                    env=sandbox_contents.environment(env, answer_in.fileno()),
                     cwd="/",
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -86,7 +86,9 @@ class Bubblewrap:
                 file.close()
             init = _Init(status.fileno(), popen)
             stack.callback(init.close)
-            job = Job(popen, popen.stdout.fileno(), answer.fileno(), init.processes, init.kill, init.finish)
+            job = RunningProgram(
+                popen, popen.stdout.fileno(), answer.fileno(), init.processes, init.kill, init.finish
+            )
             stack.callback(job.kill)
             yield job
 
@@ -96,7 +98,13 @@ class Bubblewrap:
         made += ["--as-pid-1", "--json-status-fd", str(status), "--cap-drop", "ALL"]
         become = []
         if user is None:
-            made += ["--unshare-user", "--uid", str(inside.NOBODY), "--gid", str(inside.NOBODY)]
+            made += [
+                "--unshare-user",
+                "--uid",
+                str(sandbox_contents.NOBODY),
+                "--gid",
+                str(sandbox_contents.NOBODY),
+            ]
             made += ["--disable-userns"] if "--disable-userns" in self.options else []
         else:
             made += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
@@ -108,7 +116,7 @@ class Bubblewrap:
         for folder in ("/tmp/home", "/tmp/work"):
             made += [*self._perms("0777"), "--dir", folder]
         # After these, since the environment itself may lie under /tmp.
-        made += _tree(inside.mounts(files))
+        made += _tree(sandbox_contents.mounts(files))
         for at in ("/etc/passwd", "/etc/group"):
             made += [*self._perms("0444"), "--ro-bind-data", str(fds[at]), at]
         # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
@@ -233,7 +241,7 @@ def _tree(mounts: list[tuple[str, str, str]]) -> list[str]:
     made = []
     # Spelled out, since bubblewrap makes the folders on the way readable to their owner only.
     links = {at for kind, _, at in mounts if kind == "link"}
-    for folder in inside.parents([at for _, _, at in mounts]):
+    for folder in sandbox_contents.parents([at for _, _, at in mounts]):
         if folder not in links:
             made += ["--dir", folder]
     for kind, source, at in mounts:

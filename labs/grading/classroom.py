@@ -25,12 +25,12 @@ from kernels.evidence.child_process import write_atomically
 from labs.grading import master, results
 from labs.grading.collecting import HandedIn
 from labs.grading.grade import grade
-from labs.grading.job import SandboxFailed
 from labs.grading.results import Result
+from labs.grading.running_program import SandboxFailed
+from labs.grading.safe_text import sentence, tidy
 from labs.grading.submission import digest_of, read
 from labs.grading.variants import identity, variant_of
-from labs.grading.words import sentence, tidy
-from labs.kit.asking import Runner
+from labs.kit.ask_in_processes import Runner
 
 JOBS = 2
 EVERYBODY = "all"

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from labs.grading.safe_text import tidy
 from labs.grading.variants import identity
-from labs.grading.words import tidy
 
 SKIPPED = ("__MACOSX", "__pycache__", "node_modules", "autograded", "feedback", "source", "release")
 DOWNLOADED_AGAIN = re.compile(r"(\s*\(\d+\)|-\d{1,2}| - Copy| copy)$", re.IGNORECASE)

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from labs.grading import inside
-from labs.grading.job import Job, SandboxFailed
+from labs.grading import sandbox_contents
+from labs.grading.running_program import RunningProgram, SandboxFailed
 
 ENGINES = ("docker", "podman")
 IMAGE = "ROOFLINE_LABS_IMAGE"
@@ -39,7 +39,7 @@ class Container:
         return f"{os.path.basename(self.engine)}, image {self.image}"
 
     @contextmanager
-    def start(self, argv, files, env, limits) -> Iterator[Job]:
+    def start(self, argv, files, env, limits) -> Iterator[RunningProgram]:
         name = f"roofline-{secrets.token_hex(8)}"
         with ExitStack() as stack:
             stack.callback(self._engine, "rm", "--force", name)
@@ -74,11 +74,11 @@ class Container:
                     raise SandboxFailed(f"{self.name}: {error or said.stderr.strip() or 'it did not start'}")
                 return int(code), memory == "true"
 
-            yield Job(popen, popen.stdout.fileno(), popen.stderr.fileno(), list, kill, finish)
+            yield RunningProgram(popen, popen.stdout.fileno(), popen.stderr.fileno(), list, kill, finish)
 
     def command(self, name, argv, files, env, limits) -> list[str]:
         """`docker run`, with everything off that a program could reach out with."""
-        nobody = f"{inside.NOBODY}:{inside.NOBODY}"
+        nobody = f"{sandbox_contents.NOBODY}:{sandbox_contents.NOBODY}"
         made = [self.engine, "run", "--interactive", "--init", "--name", name, "--pull", "never"]
         made += ["--network", "none", "--read-only", "--cap-drop", "ALL", "--ipc", "private"]
         made += [
@@ -102,7 +102,7 @@ class Container:
                     f"files[{at!r}] is {str(source)!r}; rename it so that it has no comma or quote."
                 )
             made += ["--mount", f"type=bind,source={source},target={at},readonly"]
-        variables = inside.environment(env, 3) | {"PATH": PATH}
+        variables = sandbox_contents.environment(env, 3) | {"PATH": PATH}
         variables.pop("LD_LIBRARY_PATH", None)  # for our Python, not for the image's
         for key, value in variables.items():
             made += ["--env", f"{key}={value}"]

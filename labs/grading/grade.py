@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from labs.grading import master
-from labs.grading.isolated import LIMITS, ProgramLimits
-from labs.grading.job import SandboxFailed
+from labs.grading.running_program import SandboxFailed
+from labs.grading.safe_text import sentence, several, tidy
+from labs.grading.sandboxed_programs import LIMITS, ProgramLimits
 from labs.grading.submission import Submission
-from labs.grading.words import sentence, several, tidy
-from labs.kit.asking import Answers, Cell, Ran, Runner, answer
-from labs.kit.asks import Answer, Ask
+from labs.kit.ask_and_answer import Answer, Ask
+from labs.kit.ask_in_processes import Answers, Cell, Ran, Runner, answer
 from labs.kit.blanks import blanks
 from labs.kit.question import Draw, Question, Verdict
 

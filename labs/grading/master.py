@@ -16,7 +16,7 @@ from labs.releasing.regions import released
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("numpy", "torch", "triton")
 # What a grade depends on, besides its lab; with all that these import.
-OWN = ("labs.grading.grade", "labs.grading.submission", "labs.kit.answering", "labs.kit.replaying")
+OWN = ("labs.grading.grade", "labs.grading.submission", "labs.kit.run_submitted_code", "labs.kit.run_kernels")
 # Besides a blank, what may stand in place of a solution in a cell that nobody has filled in.
 NOTHING = ("...", "pass")
 
@@ -27,7 +27,7 @@ class Assignment(Protocol):
     name: str
     master: Path
 
-    def kit(self) -> object: ...
+    def questions(self) -> object: ...
 
     def key(self) -> object: ...
 
@@ -70,7 +70,7 @@ def _said(lines: Iterable[str]) -> list[str]:
 
 def digest(assignment: Assignment) -> str:
     """A hash of all that a grade depends on besides the submission: master, key, kit, grader, versions."""
-    modules = (assignment.kit().__name__, assignment.key().__name__, *OWN)
+    modules = (assignment.questions().__name__, assignment.key().__name__, *OWN)
     code = "\n".join(f"import {name}" for name in modules)
     versions = [f"{name} {version(name)}" for name in PACKAGES]
     text = assignment.master.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from labs.grading import master
 from labs.grading.classroom import Done
 from labs.grading.grade import Grade, Score
 from labs.grading.results import Result
-from labs.grading.words import cell, sentence, several
+from labs.grading.safe_text import cell, sentence, several
 
 NOTHING = "Nothing was handed in."
 BOM = "\ufeff"  # a spreadsheet takes the file for UTF-8 with it

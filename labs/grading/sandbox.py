@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from labs.grading.job import Job, Kept, SandboxFailed, ending, resident
+from labs.grading.running_program import HeadAndTail, RunningProgram, SandboxFailed, ending, resident
 
 CHUNK = 1 << 16
 POLL = (0.02, 0.1)  # s between two looks at the processes: at first, and after the first second
@@ -72,7 +72,7 @@ class Sandbox(Protocol):
     name: str
 
     def start(self, argv, files, env, limits) -> object:
-        """A context manager that starts the program, yields its Job and leaves nothing behind."""
+        """A context manager that starts the program, yields its RunningProgram and leaves nothing behind."""
 
 
 def run(
@@ -96,13 +96,13 @@ def run(
     for inside, outside in files.items():
         if not inside.startswith("/") or ".." in inside.split("/"):
             raise ValueError(
-                f"files has the path {inside!r}; give an absolute one, such as /job/answering.py."
+                f"files has the path {inside!r}; give an absolute one, such as /job/run_submitted_code.py."
             )
         if not outside.exists():
             raise ValueError(f"files[{inside!r}] is {str(outside)!r}, which does not exist.")
     started = time.monotonic()
     with sandbox.start([str(a) for a in argv], files, dict(env or {}), limits) as job:
-        output = Kept(limits.output_bytes)
+        output = HeadAndTail(limits.output_bytes)
         try:
             answer, stopped = _drive(job, question, output, limits, started)
             code, out_of_memory = job.finish(stopped is not None)
@@ -127,7 +127,7 @@ def run(
     return Outcome(status, bytes(answer), output.text(), seconds, detail, output.total)
 
 
-def _drive(job: Job, question: bytes, output: Kept, limits: Limits, started: float):
+def _drive(job: RunningProgram, question: bytes, output: HeadAndTail, limits: Limits, started: float):
     """Feeds and reads the program until it ends or must be stopped: (answer, why it was stopped)."""
     answer = bytearray()
     waiting = memoryview(question)
@@ -174,7 +174,7 @@ def _drive(job: Job, question: bytes, output: Kept, limits: Limits, started: flo
     return answer, None
 
 
-def _stop(job: Job, status: str, why: str) -> tuple[str, str]:
+def _stop(job: RunningProgram, status: str, why: str) -> tuple[str, str]:
     job.kill()
     return status, f"{why} and was stopped."
 
@@ -235,7 +235,7 @@ def find(trusted: bool = False, image: str | None = None) -> Sandbox:
     image: a container image that holds the environment; else ROOFLINE_LABS_IMAGE names it.
     Each is tried out with a real Python before it is returned. Raises NoSandbox if there is none.
     """
-    from labs.grading import bubblewrap, container, plain
+    from labs.grading import bubblewrap, container, trusted_process
 
     reasons = []
     for kind in (bubblewrap, container):
@@ -261,7 +261,7 @@ def find(trusted: bool = False, image: str | None = None) -> Sandbox:
                 f"{candidate.name}: Python did not run in it: {outcome.detail} {outcome.output[-300:]}"
             )
     if trusted:
-        return plain.Plain()
+        return trusted_process.TrustedProcess()
     raise NoSandbox(
         "No sandbox works here, so files that you don't trust can't be run safely. Install bubblewrap "
         "(`apt install bubblewrap`), or say --trusted if you trust every one of these files. "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from labs.grading import master
-from labs.grading.words import several, tidy
+from labs.grading.safe_text import several, tidy
 
 LARGEST_FILE = 20_000_000  # bytes
 LONGEST_CELL = 100_000  # characters; the parser takes about a kilobyte for ten of them

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from labs.grading.job import GONE, SandboxFailed
+from labs.grading.running_program import GONE, SandboxFailed
 
 USERS = range(60706, 61184)  # left unused by Debian and systemd; a name in use is passed over
 _lock, _taken = threading.Lock(), set()

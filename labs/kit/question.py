@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from labs.kit import answering, local
-from labs.kit.asking import Cell, answer
-from labs.kit.asks import Answer, Ask, Calls, CallsAnswer, Kernel, Values, ValuesAnswer
+from labs.kit import run_submitted_code, unsandboxed
+from labs.kit.ask_and_answer import Answer, Ask, Calls, CallsAnswer, Kernel, Values, ValuesAnswer
+from labs.kit.ask_in_processes import Cell, answer
 from labs.kit.blanks import blanks
 
 
@@ -53,6 +53,16 @@ class Question:
     judge: Callable[[Mapping[str, Answer], Mapping[str, Ask], Draw], Verdict]
 
 
+@dataclass(frozen=True)
+class KeptRun:
+    """How the kernels of a question ran. code: the cells, numbers and seed that they ran with."""
+
+    code: str
+    draw: Draw
+    asks: Mapping[str, Ask]
+    answers: Mapping[str, Answer]
+
+
 class NotYet(AssertionError):
     """The check's answer to code that is not right yet: a sentence, without a traceback."""
 
@@ -66,7 +76,7 @@ def check(
     numbers: Mapping[str, Any],
     seed: int | None = None,
     together: Sequence[Question] = (),
-    kept: dict[Any, Any] | None = None,
+    kept: dict[Question, KeptRun] | None = None,
 ) -> None:
     """Check a question here, in the notebook: show yours and theirs, and raise NotYet if they differ.
 
@@ -74,28 +84,24 @@ def check(
     together: questions whose kernels run in the same child processes, which take seconds to start;
     kept: where those runs wait for their own check, until the code is another.
     """
-    kept = {} if kept is None else kept
-    draw, asks, answers = _asked(question, together, names, numbers, seed, kept)
+    draw, asks, answers = _run_kernels(question, together, names, numbers, seed, {} if kept is None else kept)
     for name, ask in asks.items():
         if not isinstance(ask, Kernel):
-            answers = {**answers, name: _here(ask, names)}
+            answers = {**answers, name: _in_this_process(ask, names)}
     verdict = question.judge(answers, asks, draw)
     _show(question, verdict)
     if not verdict.right:
         raise NotYet(verdict.comment)
 
 
-_Asked = tuple[Draw, Mapping[str, Ask], Mapping[str, Answer]]
-
-
-def _asked(
+def _run_kernels(
     wanted: Question,
     others: Sequence[Question],
     names: Mapping[str, Any],
     numbers: Mapping[str, Any],
     seed: int | None,
-    kept: dict[Any, Any],
-) -> _Asked:
+    kept: dict[Question, KeptRun],
+) -> tuple[Draw, Mapping[str, Ask], Mapping[str, Answer]]:
     """What is asked for `wanted`, and how its kernels ran: now, beside those of `others`, or before."""
     draw = Draw(np.random.default_rng(seed), numbers)
     asks = wanted.asks(draw)
@@ -104,8 +110,8 @@ def _asked(
         return draw, asks, {}
     cells = {name: _cells(name, names) for name in launchers}
     now = repr((cells, numbers, seed))
-    if kept.get(wanted.id, ("",))[0] == now:
-        return kept[wanted.id][1]
+    if wanted in kept and kept[wanted].code == now:
+        return kept[wanted].draw, kept[wanted].asks, kept[wanted].answers
     made = [(wanted, draw, asks)]
     for q in others:
         draw = Draw(np.random.default_rng(seed), numbers)
@@ -118,14 +124,14 @@ def _asked(
             for name, ask in its.items()
             if isinstance(ask, Kernel) and ask.function == launcher
         }
-        asked = answer(sources, asks, local.run)
+        asked = answer(sources, asks, unsandboxed.run)
         if asked.cell_errors:
             raise NotYet(next(iter(asked.cell_errors.values())))
         answers |= asked.answers
     for q, drawn, asks in made:
         its = {name: answers[f"{q.id} {name}"] for name in asks if f"{q.id} {name}" in answers}
-        kept[q.id] = (now, (drawn, asks, its))
-    return kept[wanted.id][1]
+        kept[q] = KeptRun(now, drawn, asks, its)
+    return kept[wanted].draw, kept[wanted].asks, kept[wanted].answers
 
 
 def _cells(launcher: str, names: Mapping[str, Any]) -> list[Cell]:
@@ -143,13 +149,13 @@ def _cells(launcher: str, names: Mapping[str, Any]) -> list[Cell]:
     return cells
 
 
-def _here(ask: Values | Calls, names: Mapping[str, Any]) -> Answer:
+def _in_this_process(ask: Values | Calls, names: Mapping[str, Any]) -> Answer:
     try:
         if isinstance(ask, Values):
-            told = answering.values({"names": ask.names}, dict(names))
+            told = run_submitted_code.values({"names": ask.names}, dict(names))
             return ValuesAnswer(told["values"], told["errors"])
-        told = answering.calls({"function": ask.function, "calls": ask.calls}, dict(names))
-    except answering.Problem as problem:
+        told = run_submitted_code.calls({"function": ask.function, "calls": ask.calls}, dict(names))
+    except run_submitted_code.Problem as problem:
         return (
             ValuesAnswer(error=str(problem)) if isinstance(ask, Values) else CallsAnswer(error=str(problem))
         )

@@ -16,6 +16,7 @@ import logging
 import lzma
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,16 +24,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from book.portable import bundle
-from labs.releasing import bring
+from labs.releasing import unpack_key
 from labs.releasing.regions import HIDDEN, released
 from labs.releasing.settings import SETTINGS
 
-# What no student's notebook may carry; and, for a lab, the modules that hold its solution.
-KEPT_BACK = ("labs.keys", "labs.grading", "labs.release", "labs.releasing")
-SOLVED = {
-    "lab1": ("kernels.fma_chain",),
-    "lab2": ("kernels.linear", "kernels.matmul", "kernels.gemv", "kernels.mlp", "kernels.decode_step"),
-}
 COMMON_VARIANT = "variant=0"
 
 
@@ -52,14 +47,12 @@ class Copies:
     instructor: str
 
 
-def left_out(lab: str) -> tuple[str, ...]:
-    """The modules that must not travel with students' copies of this lab."""
-    return KEPT_BACK + SOLVED.get(lab.partition("-")[0], ())
+def make(lab: str, master: NotebookNode, without: Sequence[str], root: Path = bundle.ROOT) -> Copies:
+    """Both copies of one lab. Raises ValueError saying what in the master stands in the way.
 
-
-def make(lab: str, master: NotebookNode, root: Path = bundle.ROOT) -> Copies:
-    """Both copies of one lab. Raises ValueError saying what in the master stands in the way."""
-    instructor, packed = instructor_copy(lab, master, root)
+    without: the modules that must not travel with the student's, as `held_back.modules` finds them.
+    """
+    instructor, packed = instructor_copy(lab, master, without, root)
     student = _tidy(lab, student_copy(lab, instructor), packed.version)
     return Copies(
         lab,
@@ -73,11 +66,11 @@ def make(lab: str, master: NotebookNode, root: Path = bundle.ROOT) -> Copies:
 
 
 def instructor_copy(
-    lab: str, master: NotebookNode, root: Path = bundle.ROOT
+    lab: str, master: NotebookNode, without: Sequence[str], root: Path = bundle.ROOT
 ) -> tuple[NotebookNode, bundle.Bundle]:
     """The master with its set-up cell and its key, and what the set-up cell carries."""
     kept = [released(source) for source in _code(master)]
-    packed = bundle.pack(kept, root, without=left_out(lab))
+    packed = bundle.pack(kept, root, without=without)
     made = bundle.with_cell(_tidy(lab, master, packed.version), packed)
     more = bundle.contents(_code(master), root)
     more = {name: text for name, text in more.items() if name not in packed.files}
@@ -105,9 +98,9 @@ def _brought(files: dict[str, str]) -> str:
     packed = lzma.compress(text, format=lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME)
     letters = base64.b85encode(packed).decode("ascii")
     lines = [letters[i : i + bundle.LINE] for i in range(0, len(letters), bundle.LINE)]
-    code = inspect.getsource(bring._bring).rstrip("\n")
+    code = inspect.getsource(unpack_key._unpack_key).rstrip("\n")
     about = "# The key travels in the text below. nbgrader takes it out of students' copies with this region."
-    return "\n".join([about, code, "", "", '_bring("""', *lines, '""")', "del _bring"])
+    return "\n".join([about, code, "", "", '_unpack_key("""', *lines, '""")', "del _unpack_key"])
 
 
 def student_copy(lab: str, instructor: NotebookNode) -> NotebookNode:

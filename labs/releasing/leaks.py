@@ -9,27 +9,33 @@ import ast
 import base64
 import json
 import lzma
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nbformat import NotebookNode
 
 from book.portable import bundle
-from labs.releasing.copies import left_out
+from labs.releasing.held_back import KEY
 from labs.releasing.regions import HIDDEN, SOLUTION, regions, released
 
 TELLING = 12  # characters; a shorter line, such as `else:`, tells nobody anything
 # Our modules may hold a solution of one or two lines, such as `return peak / bandwidth`: the book
 # derives them. A longer one is a program.
 LONG = 3  # telling lines
+# A lab's key, as an import or a path names it.
+KEY_NAMED = re.compile(rf"\blabs[./]\w+(?:[./]|\s+import\s[^\n]*\b){KEY}\b")
 
 
-def problems(lab: str, master: NotebookNode, student: NotebookNode) -> list[str]:
-    """What is wrong with the student's copy, a sentence each; [] if nothing is."""
+def problems(master: NotebookNode, student: NotebookNode, without: Sequence[str]) -> list[str]:
+    """What is wrong with the student's copy, a sentence each; [] if nothing is.
+
+    without: the modules that must not travel with it, as `held_back.modules` finds them.
+    """
     try:
         return [
             *_differences(master, student),
             *_solutions_without_region(master),
-            *_leaks(lab, master, student),
+            *_leaks(master, student, without),
         ]
     except ValueError as error:
         return [f"the master can't be read: {error}"]
@@ -71,16 +77,17 @@ def _solutions_without_region(master: NotebookNode) -> list[str]:
     ]
 
 
-def _leaks(lab: str, master: NotebookNode, student: NotebookNode) -> list[str]:
+def _leaks(master: NotebookNode, student: NotebookNode, without: Sequence[str]) -> list[str]:
     cells = {_name(cell): cell.source for cell in student.cells if cell.get("id") != bundle.CELL_ID}
     files = carried(student)
     found = []
     for name in files:
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        if any(f"{module}.".startswith(f"{kept}.") for kept in left_out(lab)):
+        if any(f"{module}.".startswith(f"{kept}.") for kept in without):
             found.append(f"{name}: it is in the set-up cell, and no student may have it.")
     for place, text in (cells | files).items():
-        words = [word for word in ("labs.keys", f"BEGIN {SOLUTION}", f"BEGIN {HIDDEN}") if word in text]
+        words = [word for word in (f"BEGIN {SOLUTION}", f"BEGIN {HIDDEN}") if word in text]
+        words += [named[0] for named in KEY_NAMED.finditer(text)]
         found += [f"{place}: it says {word!r}, which no student's copy may." for word in words]
     for cell in master.cells:
         for kind in (SOLUTION, HIDDEN):

@@ -1,7 +1,8 @@
 """A class of made submissions, graded with the real command in the real sandbox.
 
-A telling part of each class by default; all of it, killed once on the way, with FULL_CLASS=1 (`make
-labs-test`). `tests/labs/submissions` says who is in the class and what each deserves.
+In `make test`: one attack on every lab, and a sample of one lab's class (`turns` says whose). With
+FULL_CLASS=1 (`make labs-test`): all of every class, killed once on the way. `tests/labs/submissions`
+says who is in a class and what each deserves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,17 +27,27 @@ from filelock import FileLock
 
 from labs import assignments
 from labs.grading import master, results
-from tests.labs import submissions
-from tests.labs.submissions.made import ROOT, Places, release, write
+from tests.labs import submissions, turns
+from tests.labs.submissions.made import ROOT, Case, Places, release, write
 
 FULL = bool(os.environ.get("FULL_CLASS"))
-# Forty submissions in a quarter of an hour; in a small class one endless loop weighs more.
+# Forty submissions in a quarter of an hour; in a sample the start weighs more.
 PER_SUBMISSION = 15 * 60 / 40 if FULL else 60
 SEED = "5"
 ABSENT = "nobody-handed-in"
 KILLED_AFTER = 15  # grades
 
-pytestmark = pytest.mark.parametrize("lab", sorted(submissions.CLASSES))
+LABS = sorted(submissions.CLASSES)
+DIGESTS = {lab: master.digest(assignments.find(lab)) for lab in LABS}
+SAMPLED = LABS if FULL else [turns.whose(DIGESTS)]
+
+each_lab = pytest.mark.parametrize("lab", LABS)
+a_labs_turn = pytest.mark.parametrize("lab", SAMPLED)
+
+
+def members(lab: str) -> list[Case]:
+    """Who is graded in this run."""
+    return submissions.members(lab, "all" if FULL else "sample" if lab in SAMPLED else "attack")
 
 
 class Graded:
@@ -43,7 +55,7 @@ class Graded:
 
     def __init__(self, lab: str, folder: Path):
         self.lab, self.folder = assignments.find(lab), folder
-        self.cases = submissions.members(lab, small=not FULL)
+        self.cases = members(lab)
         self.told = json.loads((folder / "told.json").read_text(encoding="utf-8"))
         self.results = results.load_all(folder / "grades" / lab / "students")
         text = (folder / "grades" / lab / "grades.csv").read_text(encoding="utf-8-sig")
@@ -56,7 +68,7 @@ class Graded:
 
 
 @pytest.fixture
-def graded(lab, tmp_path_factory) -> Graded:
+def graded(lab, tmp_path_factory, request) -> Iterator[Graded]:
     """Made once for all tests and all test processes, one class at a time: its time is measured."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
@@ -66,13 +78,16 @@ def graded(lab, tmp_path_factory) -> Graded:
             folder.mkdir()
             told = _grade(lab, folder)
             (folder / "told.json").write_text(json.dumps(told), encoding="utf-8")
-    return Graded(lab, folder)
+    made, failed = Graded(lab, folder), request.session.testsfailed
+    yield made
+    if lab in SAMPLED:
+        turns.note(lab, DIGESTS[lab], made.told["at"], request.session.testsfailed == failed)
 
 
 def _grade(lab: str, folder: Path) -> dict:
     places, knocks = Places(folder / "canary", folder / "submitted", folder / "grades"), []
     assignment = assignments.find(lab)
-    cases = submissions.members(lab, small=not FULL)
+    cases = members(lab)
     (places.canary / "deep").mkdir(parents=True)
     (places.canary / "deep" / "secret.txt").write_text("nobody may read this", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -88,8 +103,9 @@ def _grade(lab: str, folder: Path) -> dict:
         first = _run(command)
         seconds = time.monotonic() - started
         kept = _hashes(places.grades / lab / "students")
-        second = _run(command)
+        second = _run(command) if lab in SAMPLED else None
     return {
+        "at": time.time(),
         "seconds": seconds,
         "early": early,
         "kept": kept,
@@ -146,24 +162,23 @@ def _outside(folder: Path) -> dict[str, dict[str, str]]:
     return {
         "submissions": _hashes(folder / "submitted"),
         "canary": _hashes(folder / "canary"),
-        "keys": _hashes(ROOT / "labs" / "keys"),
-        "grader": _hashes(ROOT / "labs" / "grading"),
-        "masters": {
-            p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in ROOT.glob("labs/lab*/*.ipynb")
-        },
+        "labs": _hashes(ROOT / "labs"),  # masters, keys, grader
     }
 
 
 # ------------------------------------------------------------------------------------------ tests
 
 
+@each_lab
 def test_everybody_has_a_grade_and_nobody_needs_a_look(graded, lab):
     assert graded.results.keys() == {case.name for case in graded.cases}
     assert {name: r.grade.problems for name, r in graded.results.items() if r.grade.needs_look} == {}
     assert graded.told["first"]["status"] == 0, graded.told["first"]["stderr"]
-    assert len(graded.cases) >= (40 if FULL else 8)
+    assert len(graded.cases) >= (40 if FULL else 1)
+    assert submissions.ATTACK in graded.results
 
 
+@each_lab
 def test_each_gets_the_points_it_deserves(graded, lab):
     points = master.read(graded.lab).points
     wrong = {}
@@ -176,6 +191,7 @@ def test_each_gets_the_points_it_deserves(graded, lab):
     assert wrong == {}
 
 
+@each_lab
 def test_each_lost_point_has_the_comment_that_helps(graded, lab):
     missing = {}
     for case, grade in graded.each():
@@ -189,12 +205,14 @@ def test_each_lost_point_has_the_comment_that_helps(graded, lab):
     assert missing == {}
 
 
+@each_lab
 def test_nothing_outside_was_read_or_touched(graded, lab):
     told = graded.told
     for what in told["before"]:
         assert told["before"][what] == told["after"][what], what
     assert len(told["before"]["submissions"]) >= len(graded.cases)
     assert told["before"]["canary"]
+    assert f"{graded.lab.master.parent.name}/key.py" in told["before"]["labs"]
     assert told["knocks"] == 0
     assert told["alive"] == []
     everything = [json.dumps(vars(score)) for _, grade in graded.each() for score in grade.scores]
@@ -202,6 +220,7 @@ def test_nothing_outside_was_read_or_touched(graded, lab):
     assert [text for text in everything if "LEAKED" in text] == []
 
 
+@a_labs_turn
 def test_the_spreadsheet_holds_everybody_and_no_formula(graded, lab):
     assert graded.rows.keys() == {case.name for case in graded.cases} | {ABSENT}
     cells = [cell for row in graded.rows.values() for cell in row.values()]
@@ -212,6 +231,7 @@ def test_the_spreadsheet_holds_everybody_and_no_formula(graded, lab):
     assert totals == {n: f"{r.grade.total:g}" for n, r in graded.results.items()} | {ABSENT: "0"}
 
 
+@a_labs_turn
 def test_a_second_run_grades_nobody_again(graded, lab):
     second = graded.told["second"]
     assert second["status"] == 0
@@ -219,13 +239,14 @@ def test_a_second_run_grades_nobody_again(graded, lab):
     assert f"{len(graded.cases)} of {len(graded.cases)} have their grade already." in second["stderr"]
 
 
+@pytest.mark.skipif(not FULL, reason="the full class is killed and resumed: FULL_CLASS=1")
+@a_labs_turn
 def test_a_killed_run_loses_no_grade_and_makes_none_twice(graded, lab):
-    if not FULL:
-        pytest.skip("the full class is killed and resumed: FULL_CLASS=1")
     early, kept = graded.told["early"], graded.told["kept"]
     assert KILLED_AFTER <= len(early) < len(graded.cases)
     assert {name: kept.get(name) for name in early} == early
 
 
+@a_labs_turn
 def test_it_takes_no_longer_than_it_may(graded, lab):
     assert graded.told["seconds"] < PER_SUBMISSION * len(graded.cases)

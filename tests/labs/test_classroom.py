@@ -14,10 +14,10 @@ import pytest
 
 from labs import assignments
 from labs.grading import __main__ as command
-from labs.grading import classroom, isolated, report, results, sandbox
+from labs.grading import classroom, report, results, sandbox, sandboxed_programs
 from labs.grading.classroom import AlreadyRunning, Class
 from labs.grading.collecting import collect
-from labs.grading.job import SandboxFailed
+from labs.grading.running_program import SandboxFailed
 from labs.grading.variants import identity, read_secret, roster, variant_of
 from tests.labs import toy
 
@@ -371,8 +371,8 @@ def grading(tmp_path, lab, monkeypatch):
     monkeypatch.setattr(assignments, "all_assignments", lambda: {lab.name: lab})
     monkeypatch.setattr(sandbox, "find", lambda trusted: sandbox.Sandbox)
     monkeypatch.setattr(sandbox.Sandbox, "name", "nothing", raising=False)
-    monkeypatch.setattr(isolated, "runner", lambda holder: toy.pretend)
-    monkeypatch.setattr(isolated, "alive", lambda runner: None)
+    monkeypatch.setattr(sandboxed_programs, "runner", lambda holder: toy.pretend)
+    monkeypatch.setattr(sandboxed_programs, "alive", lambda runner: None)
 
     def grade(*words):
         out = str(tmp_path / "out")
@@ -422,7 +422,7 @@ def test_an_environment_that_lacks_something_grades_nobody(tmp_path, grading, mo
         raise SandboxFailed("The program 'answer' does not start in the sandbox.")
 
     _hand_in(tmp_path / "in", "ada")
-    monkeypatch.setattr(isolated, "alive", dead)
+    monkeypatch.setattr(sandboxed_programs, "alive", dead)
     assert grading() == command.NOTHING and "does not start" in capsys.readouterr().err
     assert not list(tmp_path.glob("out/*/students/*.json"))
 

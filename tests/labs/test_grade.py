@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from labs.grading import isolated, sandbox, submission, words
+from labs.grading import safe_text, sandbox, sandboxed_programs, submission
 from labs.grading.grade import grade
-from labs.grading.job import SandboxFailed
-from labs.kit import asking
-from labs.kit.asking import Ran
+from labs.grading.running_program import SandboxFailed
+from labs.kit import ask_in_processes
+from labs.kit.ask_in_processes import Ran
 from labs.kit.question import Verdict
 from tests.labs import toy
 
@@ -47,20 +47,13 @@ def _comment(made, question):
 
 @pytest.fixture(scope="module")
 def held():
-    return isolated.runner(sandbox.find())
-
-
-def test_right_answers_get_full_marks_in_the_sandbox(graded, held):
-    made = graded(runner=held)
-    assert _points(made) == toy.POINTS and made.total == made.most == 10
-    assert made.notes == () and not made.needs_look
-    assert made.versions.keys() == {"numpy", "torch", "triton"}
+    return sandboxed_programs.runner(sandbox.find())
 
 
 def test_a_submission_that_does_its_worst_harms_only_itself(graded, held):
     made = graded(
         runner=held,
-        toy_values="# [toy-values]\nimport labs.keys",
+        toy_values="# [toy-values]\nimport labs.grading",
         toy_calls="# [toy-calls]\nprint('x' * 2_000_000)\ndef twice(x):\n    import os\n    os._exit(0)",
         toy_kernel=toy.BLANKS["toy-kernel"],
     )
@@ -175,7 +168,7 @@ def test_a_question_missing_on_either_side_needs_a_look(graded, lab):
 
 
 def test_a_conversation_that_fails_needs_a_look(graded, monkeypatch):
-    monkeypatch.setattr(asking, "_conversation", _raises)
+    monkeypatch.setattr(ask_in_processes, "_conversation", _raises)
     made = graded()
     assert made.total == 0 and all(score.look for score in made.scores)
     assert "grade it by hand" in made.problems[0]
@@ -231,7 +224,7 @@ def test_all_runs_together_have_a_limit(lab, tmp_path):
         time.sleep(0.05)
         return Ran([{"begin": request["asks"][0]["id"]}], "timeout", "It ran longer than 20 s.")
 
-    limits = isolated.ProgramLimits(total_seconds=0.06)
+    limits = sandboxed_programs.ProgramLimits(total_seconds=0.06)
     read = submission.read(toy.hand_in(tmp_path / "in.ipynb"), lab)
     made = grade(read, lab, slow, 1, limits=limits)
     assert "ran longer than 0.06 s; the rest was not run" in _comment(made, "toy-copied")
@@ -257,9 +250,9 @@ def test_a_verdict_may_say_anything(graded, lab):
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1"])
 def test_formulas_are_defused(text):
-    assert words.cell(text).startswith("'")
+    assert safe_text.cell(text).startswith("'")
 
 
 def test_ordinary_text_stays():
     for text in ("m < 17 and k > 3", "a - b", "§ 7 – ü", "x = 3"):
-        assert words.cell(words.tidy(text)) == text
+        assert safe_text.cell(safe_text.tidy(text)) == text

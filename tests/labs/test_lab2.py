@@ -1,82 +1,20 @@
 """Lab 2's questions: the solution gets everything, other kernels too, and each mistake its comment."""
 
-import dataclasses
 import math
 
-import nbformat
 import numpy as np
 import pytest
 
 from book import cost
-from labs import assignments
-from labs.keys import lab2 as key
-from labs.kit import lab2, local
-from labs.kit import lab2_judges as judges
-from labs.kit import lab2_times as times
-from labs.kit import lab2_wrong as wrong
-from labs.kit.asking import Cell, answer
-from labs.kit.asks import CallsAnswer, KernelAnswer, Run, ValuesAnswer
+from labs.kit.ask_and_answer import CallsAnswer, KernelAnswer, Run, ValuesAnswer
 from labs.kit.lab import find
-from labs.kit.lab2_cases import GAPS, TRANSPOSED, cancelling, case
 from labs.kit.question import Draw
-from tests.labs.submissions import lab2_kernels
+from labs.lab2_linear import judges, key, questions
+from labs.lab2_linear import predicted_times as times
+from labs.lab2_linear import wrong_products as wrong
+from labs.lab2_linear.cases import GAPS, TRANSPOSED, cancelling, case
 
-ABOUT_THE_KERNEL = [q.id for q in lab2.LAB.questions if "lab2-kernel" in q.needs]
-
-
-def solutions():
-    notebook = nbformat.read(assignments.find("lab2").master, as_version=4)
-    cells = [c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("solution")]
-    return {c.metadata["nbgrader"]["grade_id"]: c.source for c in cells}
-
-
-def asked(questions, sources, seed=0):
-    """question id -> (answers, asks, draw), all of them in one conversation."""
-    made = {}
-    for name, question in questions.items():
-        draw = Draw(np.random.default_rng(seed), lab2.numbers(0))
-        made[name] = (question, question.asks(draw), draw)
-    asks = {f"{q} {name}": ask for q, (_, its, _) in made.items() for name, ask in its.items()}
-    told = answer([Cell(name, text) for name, text in sources.items()], asks, local.run)
-    assert not told.cell_errors
-    return {
-        q: question.judge({name: told.answers[f"{q} {name}"] for name in its}, its, draw)
-        for q, (question, its, draw) in made.items()
-    }
-
-
-# ---------------------------------------------------------------------------- kernels that are right
-
-
-@pytest.fixture(scope="module")
-def verdicts():
-    """The master's solution, asked everything by the kit and by the key."""
-    questions = {f"{lab}: {q.id}": q for lab, its in (("kit", lab2), ("key", key)) for q in its.LAB.questions}
-    return asked(questions, solutions(), seed=7)
-
-
-def test_the_solution_is_right_on_every_question_visible_and_hidden(verdicts):
-    assert len(verdicts) == 18
-    assert {name: v.comment for name, v in verdicts.items() if not v.right} == {}
-    assert all(v.table for v in verdicts.values())
-
-
-def test_tables_show_yours_and_theirs(verdicts):
-    rows = verdicts["key: lab2-bytes"].table
-    assert {row["tensor"] for row in rows} == {"x", "w", "y"}
-    assert all(row["yours"] == row["theirs"] and row["difference"] == "+0 B" for row in rows)
-    assert {row["matrix instruction"] for row in verdicts["kit: lab2-compiles"].table} == {
-        "mma.sync",
-        "wgmma",
-    }
-
-
-def test_split_k_gets_the_same_points_and_its_scratch_is_named():
-    text = lab2_kernels.SPLIT_K + lab2_kernels.SPLIT_K_LAUNCHER + solutions()["lab2-traffic-code"]
-    questions = {name: find(key.QUESTIONS, name) for name in ABOUT_THE_KERNEL if name != "lab2-compiles"}
-    told = asked(questions, {"everything": "import math\n" + text}, seed=8)
-    assert {name: v.comment for name, v in told.items() if not v.right} == {}
-    assert "scratch (yours to use)" in {row["tensor"] for row in told["lab2-bytes"].table}
+ABOUT_THE_KERNEL = questions.about_the_kernel(questions.LAB.questions)
 
 
 # ------------------------------------------------------------------------------- products, made wrong
@@ -99,7 +37,7 @@ def done(one, output=None, **changed):
 
 def said_of(judge, *runs, **more):
     answers = {"linear": KernelAnswer(tuple(runs), more.pop("compiled", {}))}
-    return judge(answers | more.pop("answers", {}), more.pop("asks", {}), Draw(rng(), lab2.numbers(0)))
+    return judge(answers | more.pop("answers", {}), more.pop("asks", {}), Draw(rng(), questions.numbers(0)))
 
 
 def parts(one):
@@ -226,6 +164,16 @@ def test_scratch_holds_partial_sums_and_no_copy_of_the_weight(m, written, read, 
     assert told.right is right and ("scratch" in told.comment) is not right
 
 
+def test_right_bytes_stand_beside_theirs_and_scratch_is_named_but_not_judged():
+    told = said_of(judges.distinct, done(case(rng(), 16, 96, 128), traffic=scratch(8192, 8192)))
+    assert told.right
+    rows = {row["tensor"]: row for row in told.table}
+    assert rows.keys() == {"x", "w", "y", "scratch (yours to use)"}
+    assert all(
+        rows[n]["yours"] == rows[n]["theirs"] and rows[n]["difference"] == "+0 B" for n in ("x", "w", "y")
+    )
+
+
 def test_bytes_are_exact_and_y_is_written_once_in_its_own_dtype():
     def changed(name, verb, factor, kinds=("unique", "block")):
         run = done(case(rng(), 16, 96, 128))
@@ -293,7 +241,7 @@ FACT = {"kernel": "k", "instruction": "mma.sync", "registers": 100, "spill_bytes
     ],
 )
 def test_what_the_compiler_made_of_it(facts, words):
-    asks = lab2.LAB.questions[6].asks(Draw(rng(), {}))
+    asks = questions.LAB.questions[6].asks(Draw(rng(), {}))
     compiled = {"sm_80": [FACT], "sm_90": facts}
     told = said_of(judges.compiles, done(asks["linear"].cases[0]), asks=asks, compiled=compiled)
     assert told.right is not bool(words) and words in told.comment
@@ -309,20 +257,17 @@ def test_a_blank_is_called_a_blank():
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("words", "mistaken"), times.MISTAKES)
-def test_each_mistake_in_the_time_gets_its_sentence(words, mistaken, seed):
-    asks = find(key.QUESTIONS, "lab2-time").asks(Draw(np.random.default_rng(seed), {}))
-    calls = asks["predicted_seconds"].calls
-    told = CallsAnswer(tuple((mistaken(call), "") for call in calls))
-    verdict = times.function({"predicted_seconds": told}, asks, Draw(rng(), {}))
-    if all(math.isclose(mistaken(call), times.floor(*call), rel_tol=1e-4) for call in calls):
-        assert verdict.right  # at these sizes it makes no difference
-    else:
+def test_each_mistake_in_the_time_gets_its_sentence(seed):
+    """The key draws problems on both sides of every mistake: none of them makes no difference."""
+    asks = find(key.LAB.questions, "lab2-time").asks(Draw(np.random.default_rng(seed), {}))
+    for words, mistaken in times.MISTAKES:
+        told = CallsAnswer(tuple((mistaken(call), "") for call in asks["predicted_seconds"].calls))
+        verdict = times.function({"predicted_seconds": told}, asks, Draw(rng(), {}))
         assert not verdict.right and words in verdict.comment
 
 
 def test_the_time_itself_is_right_and_nonsense_is_not():
-    asks = find(lab2.LAB.questions, "lab2-time").asks(Draw(rng(), {}))
+    asks = find(questions.LAB.questions, "lab2-time").asks(Draw(rng(), {}))
     calls = asks["predicted_seconds"].calls
     for returns, right in (
         ([times.floor(*c) for c in calls], True),
@@ -334,24 +279,24 @@ def test_the_time_itself_is_right_and_nonsense_is_not():
 
 
 def predicted(values, variant=0):
-    draw = Draw(rng(), lab2.numbers(variant))
+    draw = Draw(rng(), questions.numbers(variant))
     return times.predictions({"predictions": ValuesAnswer({"predictions": values})}, {}, draw)
 
 
-@pytest.mark.parametrize("variant", range(8))
-def test_every_copy_can_be_solved_and_its_predictions_differ(variant):
-    right = key.answers(variant)
-    assert predicted(right, variant).right and len(right) == 5
-    assert predicted({card: 1.005 * seconds for card, seconds in right.items()}, variant).right
-    assert lab2.numbers(variant) == lab2.numbers(variant) != lab2.numbers(variant + 1)
+def test_every_copy_can_be_solved_and_its_predictions_differ():
+    for variant in range(8):
+        right = key.answers(variant)
+        assert predicted(right, variant).right and len(right) == 5
+        assert predicted({card: 1.005 * seconds for card, seconds in right.items()}, variant).right
+        assert questions.numbers(variant) == questions.numbers(variant) != questions.numbers(variant + 1)
 
 
-@pytest.mark.parametrize("variant", range(8))
-def test_in_every_copy_some_cards_wait_and_some_compute(variant):
-    mine = lab2.numbers(variant)
-    intensity = cost.linear(mine["m"], mine["k"], mine["n"]).intensity
-    waits = {f["peak"] / f["bandwidth"] > intensity for f in mine["cards"].values()}
-    assert waits == {True, False} and {"h100_sxm", "h200_sxm"} <= set(mine["cards"])
+def test_in_every_copy_some_cards_wait_and_some_compute():
+    for variant in range(8):
+        mine = questions.numbers(variant)
+        intensity = cost.linear(mine["m"], mine["k"], mine["n"]).intensity
+        waits = {f["peak"] / f["bandwidth"] > intensity for f in mine["cards"].values()}
+        assert waits == {True, False} and {"h100_sxm", "h200_sxm"} <= set(mine["cards"])
 
 
 def test_wrong_predictions_are_told_and_the_answer_is_not():
@@ -369,14 +314,9 @@ def test_hidden_sizes_are_never_the_visible_ones():
     """So a kernel that only works at sizes it has seen gets nothing for it."""
     for name in ABOUT_THE_KERNEL:
         seen, hidden = set(), set()
-        for questions, sizes in ((lab2.LAB.questions, seen), (key.QUESTIONS, hidden)):
+        for lab, sizes in ((questions.LAB, seen), (key.LAB, hidden)):
             for seed in range(30):
-                asks = find(questions, name).asks(Draw(np.random.default_rng(seed), {}))
+                asks = find(lab.questions, name).asks(Draw(np.random.default_rng(seed), {}))
                 sizes |= {tuple(c.sizes.values()) for c in asks["linear"].cases}
         common = (seen & hidden) - {(1, 1, 1)}
         assert not common or name == "lab2-bounds"  # there the edges are few, and five cases a time
-
-
-def test_the_key_knows_the_variant_that_the_notebook_was_set_up_with():
-    assert key.LAB._state is lab2.LAB._state and key.LAB._kept is not lab2.LAB._kept
-    assert dataclasses.replace(key.LAB, questions=()).mine == lab2.LAB.mine

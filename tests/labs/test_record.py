@@ -13,7 +13,8 @@ from kernels.evidence.recorded import write
 from kernels.evidence.timed.ceilings import Ceilings
 from kernels.evidence.timed.clocks import Timing
 from kernels.evidence.timed.machine import cpu_here
-from labs.kit import bench, lab1_dial, record
+from labs.kit import record
+from labs.lab1_your_roofline import bench
 from tests.kernels.fakes import CARD, Says
 
 POINT = {"m": 16, "k": 8192, "n": 8192, "seconds": 5e-5, "intensity": 15.9}
@@ -163,7 +164,7 @@ def test_a_dial_that_is_wrong_is_not_timed():
 def test_the_dials_intensity_is_counted_from_its_bytes_and_operations():
     machine = bench.Bench(cpu_here(), Says(1e-3), "fp32", 2**22)
     points = machine.count(fma_chain.fma_chain, (1, 16))
-    assert [p["intensity"] for p in points] == [0.25, 4] and lab1_dial.SCALE == fma_chain.SCALE
+    assert [p["intensity"] for p in points] == [0.25, 4] and bench.SCALE == fma_chain.SCALE
 
 
 def test_nothing_is_drawn_before_something_is_measured():

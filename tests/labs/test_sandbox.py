@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labs.grading import inside, sandbox, syscalls
+from labs.grading import sandbox, sandbox_contents, syscalls
 from tests.labs.boxed import alive, told
 
 MIB = 2**20
@@ -57,14 +57,15 @@ def test_the_repository_home_and_other_submissions_are_invisible(go, tmp_path):
     seen = told(
         go(
             "look = lambda p: sorted(os.listdir(p)) if os.path.exists(p) else []\n"
-            f"answer([look({str(inside.ROOT)!r}), look({str(home)!r}), os.path.exists({str(other)!r}),\n"
+            f"answer([look({str(sandbox_contents.ROOT)!r}), look({str(home)!r}),\n"
+            f"os.path.exists({str(other)!r}),\n"
             f"os.path.exists({str(own)!r}), open('/job/own.py').read(), look('/job'), look('/')])",
             files={"/job/own.py": own},
         )
     )
-    folders = inside.python_folders()
+    folders = sandbox_contents.python_folders()
     below = lambda top: {p.relative_to(top).parts[0] for p in folders if p.is_relative_to(top)}  # noqa: E731
-    assert set(seen[0]) == below(inside.ROOT)  # .venv and nothing else
+    assert set(seen[0]) == below(sandbox_contents.ROOT)  # .venv and nothing else
     assert set(seen[1]) <= below(home)
     assert seen[2:6] == [False, False, "own", ["own.py"]]
     system = {
@@ -86,14 +87,14 @@ def test_the_repository_home_and_other_submissions_are_invisible(go, tmp_path):
 
 
 def test_a_repository_inside_a_mounted_folder_is_covered(go, monkeypatch):
-    monkeypatch.setattr(inside, "ROOT", Path("/usr/share"))
+    monkeypatch.setattr(sandbox_contents, "ROOT", Path("/usr/share"))
     assert told(go("answer(os.listdir('/usr/share'))")) == []
 
 
 def test_an_environment_that_is_the_repository_is_refused(monkeypatch):
-    monkeypatch.setattr(inside, "ROOT", Path(sys.prefix))
+    monkeypatch.setattr(sandbox_contents, "ROOT", Path(sys.prefix))
     with pytest.raises(ValueError, match="such as .venv"):
-        inside.mounts({})
+        sandbox_contents.mounts({})
 
 
 def test_nothing_can_be_written_but_scratch_and_that_vanishes(go, tmp_path):
@@ -281,7 +282,7 @@ def test_a_killed_grader_takes_the_program_along():
         "import sys\nfrom labs.grading import sandbox\n"
         f"sandbox.run({argv}, question=b'', sandbox=sandbox.find())"
     )
-    grader = subprocess.Popen([sys.executable, "-c", source], cwd=inside.ROOT)
+    grader = subprocess.Popen([sys.executable, "-c", source], cwd=sandbox_contents.ROOT)
     try:
         until(lambda: [p for p in alive(mark) if p.info["cmdline"][-1] == mark and p.name() != "bwrap"])
         os.kill(grader.pid, signal.SIGKILL)

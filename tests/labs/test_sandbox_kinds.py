@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from labs.grading import container, sandbox
-from labs.grading.job import SandboxFailed
-from labs.grading.plain import Plain
+from labs.grading.running_program import SandboxFailed
 from labs.grading.sandbox import Limits, NoSandbox
+from labs.grading.trusted_process import TrustedProcess
 
 ANSWER = "import os, sys; answer = lambda x: os.write(int(os.environ['ROOFLINE_ANSWER_FD']), x)\n"
 
@@ -28,7 +28,7 @@ def test_without_a_sandbox_only_trusted_files_run(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoSandbox, match=r"apt install bubblewrap.*--trusted"):
         sandbox.find()
-    assert type(sandbox.find(trusted=True)).__name__ == "Plain"
+    assert type(sandbox.find(trusted=True)).__name__ == "TrustedProcess"
 
 
 def test_root_never_runs_a_program_as_root(monkeypatch, box, tmp_path):
@@ -60,7 +60,7 @@ def test_bad_input_is_named(box, tmp_path):
 def plainly(source, files=None, **limits):
     argv = [sys.executable, "-c", ANSWER + source, "/job/data"]
     limits = Limits(**{"seconds": 10, **limits})
-    return sandbox.run(argv, question=b"?", sandbox=Plain(), files=files, limits=limits)
+    return sandbox.run(argv, question=b"?", sandbox=TrustedProcess(), files=files, limits=limits)
 
 
 def test_plain_runs_trusted_files_under_the_same_limits(tmp_path, monkeypatch):

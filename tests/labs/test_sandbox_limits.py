@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from labs.grading import sandbox
-from labs.grading.job import Kept
+from labs.grading.running_program import HeadAndTail
 from tests.labs.boxed import told
 
 MIB = 2**20
@@ -71,11 +71,11 @@ def test_a_hundred_megabytes_of_printing_are_drained(go):
 
 
 def test_what_is_kept_is_the_head_and_the_tail():
-    kept = Kept(10)
+    kept = HeadAndTail(10)
     for part in (b"abc", b"defgh", b"ijkl", b"mnopqrstuvwxyz"):
         kept.add(part)
     assert kept.text() == "abcde\n[... 16 bytes left out ...]\nvwxyz"
-    short = Kept(10)
+    short = HeadAndTail(10)
     short.add(b"abcdefgh")
     assert short.text() == "abcdefgh"
 

@@ -14,9 +14,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from book.portable import bundle
 
 LAB = "lab9-tiny"
-KIT = """
+FOLDER = "labs/lab9_tiny"
+QUESTIONS = """
 import numpy as np
-from labs.kit.asks import Case, Kernel, Values
+from labs.kit.ask_and_answer import Case, Kernel, Values
 from labs.kit.lab import Lab
 from labs.kit.question import Question, Verdict
 
@@ -47,6 +48,7 @@ def solve():
     from kernels import linear  # only when somebody calls it
     return linear
 
+SOLVED_BY = ()
 LAB = Lab("lab9-tiny", (
     Question("tiny-kernel-test", "Doubles", ("tiny-kernel",), ask_kernel, judge_kernel),
     Question("tiny-value-test", "Size", ("tiny-value",), lambda draw: {"v": Values(("size",))}, judge_value),
@@ -55,19 +57,19 @@ LAB = Lab("lab9-tiny", (
 KEY = """
 from dataclasses import replace
 from kernels import linear
-from labs.kit import lab9
-from labs.kit.asks import Kernel
+from labs.kit.ask_and_answer import Kernel
+from labs.lab9_tiny import questions
 
 SECRET_SIZE = 37
-kernel, value = lab9.LAB.questions
-LAB = replace(lab9.LAB, questions=(
-    replace(kernel, asks=lambda d: {"k": Kernel("double", (lab9.case(d, SECRET_SIZE, 70),))}), value
+kernel, value = questions.LAB.questions
+LAB = replace(questions.LAB, questions=(
+    replace(kernel, asks=lambda d: {"k": Kernel("double", (questions.case(d, SECRET_SIZE, 70),))}), value
 ))
 """
-SETUP = """from labs.kit.lab9 import LAB
-here = LAB.setup(variant=0)
-check = LAB.check
-here"""
+SETUP = """from labs.lab9_tiny.questions import LAB
+notebook = LAB.start(globals(), variant=0)
+check, mine = notebook.check, notebook.mine
+notebook.here"""
 IMPORTS = "import numpy as np\nimport torch\nimport triton\nimport triton.language as tl"
 KERNEL = """# [tiny-kernel] your kernel and its launcher
 @triton.jit
@@ -93,12 +95,12 @@ def double(x):
 LONG_SOLUTION = [line.strip() for line in KERNEL.split("\n")[5:8]]
 VALUE = """# [tiny-value] how many bytes?
 ### BEGIN SOLUTION
-size = 4 * LAB.mine["factor"]
+size = 4 * 2
 ### END SOLUTION"""
 TEST = """check("{name}")
 ### BEGIN HIDDEN TESTS
-from labs.keys.lab9 import LAB as key
-key.check("{name}")
+from labs.lab9_tiny.key import LAB as key
+notebook.check("{name}", key)
 ### END HIDDEN TESTS"""
 
 
@@ -136,9 +138,15 @@ def make(folder: Path) -> tuple[Path, nbformat.NotebookNode]:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, root / name)
     shutil.copyfile(bundle.ROOT / "pyproject.toml", root / "pyproject.toml")
-    (root / "labs/kit/lab9.py").write_text(KIT, encoding="utf-8")
-    (root / "labs/keys/lab9.py").write_text(KEY, encoding="utf-8")
-    place = root / "labs" / LAB / f"{LAB}.ipynb"
-    place.parent.mkdir()
-    nbformat.write(master(), place)
+    add(root)
     return root, master()
+
+
+def add(root: Path) -> Path:
+    """One folder, and nothing registered elsewhere: this lab in a repository. Returns its master's path."""
+    folder = root / FOLDER
+    folder.mkdir()
+    for name, text in (("__init__", ""), ("questions", QUESTIONS), ("key", KEY)):
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    nbformat.write(master(), folder / f"{LAB}.ipynb")
+    return folder / f"{LAB}.ipynb"

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from labs.kit import answering
-from labs.kit.asking import Ran
-from labs.kit.asks import Calls, Case, Kernel, Values
+from labs.kit import run_submitted_code
+from labs.kit.ask_and_answer import Calls, Case, Kernel, Values
+from labs.kit.ask_in_processes import Ran
 from labs.kit.lab import Lab
 from labs.kit.question import Question, Verdict
 
@@ -113,7 +113,7 @@ class Assignment:
         """As in labs.assignments."""
         return "toy"
 
-    def kit(self) -> Any:
+    def questions(self) -> Any:
         """The same as the key."""
         return self.key()
 
@@ -173,14 +173,20 @@ def pretend(program: str, request: dict[str, Any]) -> Ran:
     events: list[dict[str, Any]] = []
     names: dict[str, Any] = {}
     for cell in request["cells"]:
-        error = None if "triton" in cell["source"] else answering.run_cell(cell["id"], cell["source"], names)
+        error = (
+            None
+            if "triton" in cell["source"]
+            else run_submitted_code.run_cell(cell["id"], cell["source"], names)
+        )
         events += [{"begin": cell["id"]}, {"done": cell["id"], "error": error}]
     for ask in request["asks"]:
         try:
-            answers = {"values": answering.values, "calls": answering.calls}[ask["kind"]](ask, names)
+            answers = {"values": run_submitted_code.values, "calls": run_submitted_code.calls}[ask["kind"]](
+                ask, names
+            )
         except KeyError:
             answers = {"error": "no kernels here"}
-        except answering.Problem as problem:
+        except run_submitted_code.Problem as problem:
             answers = {"error": str(problem)}
         events += [{"begin": ask["id"]}, {"done": ask["id"], **answers}]
     return Ran(events)

@@ -4,7 +4,8 @@
 # The first line makes each attack harmless where it isn't shut in, and is itself a test of the sandbox.
 PLACES = """
 import os
-CANARY, OTHERS, GRADES, ROOT, PORT, LAB = {canary!r}, {others!r}, {grades!r}, {root!r}, {port}, {lab!r}
+CANARY, OTHERS, GRADES, ROOT, PORT = {canary!r}, {others!r}, {grades!r}, {root!r}, {port}
+PACKAGE, KEY = {package!r}, {key!r}
 if os.path.exists(CANARY) or os.path.exists(OTHERS):
     raise RuntimeError("LEAKED: the sandbox shows this machine's files")
 """
@@ -48,16 +49,16 @@ DELETES = """
 import shutil
 for place in (CANARY, OTHERS, GRADES, "/job", os.path.expanduser("~")):
     shutil.rmtree(place, ignore_errors=True)
-for place in (ROOT + "/labs/keys/__init__.py", ROOT + "/README.md", "/etc/hosts", "/job/answering.py"):
+for place in (KEY, ROOT + "/README.md", "/etc/hosts", "/job/run_submitted_code.py"):
     try: open(place, "a").close()
     except OSError: continue
     raise RuntimeError("LEAKED: " + place + " can be written")
 """
 READS = """
 import glob
-for place in (ROOT + "/labs", ROOT + "/labs/keys", ROOT + "/tests", "/job/../keys", OTHERS, GRADES, "/root", "/home"):
+for place in (ROOT + "/labs", os.path.dirname(KEY), ROOT + "/tests", "/job/../labs", OTHERS, GRADES, "/root", "/home"):
     if glob.glob(place + "/*"): raise RuntimeError("LEAKED: " + place)
-for place in ("/etc/shadow", "/proc/1/root" + ROOT, ROOT + "/labs/keys/" + LAB[:4] + ".py"):
+for place in ("/etc/shadow", "/proc/1/root" + ROOT, KEY):
     try: open(place).close()
     except OSError: continue
     raise RuntimeError("LEAKED: " + place)
@@ -66,7 +67,7 @@ for place in ("/proc/self/environ", *glob.glob("/proc/*/environ")):
     try: text = open(place).read()
     except OSError: continue
     if "CANARY_TOKEN" in text: raise RuntimeError("LEAKED: the grader's environment")
-try: from labs.keys import lab1, lab2
+try: __import__(PACKAGE + ".key")
 except ImportError: pass
 else: raise RuntimeError("LEAKED: the key")
 """
@@ -79,7 +80,7 @@ for family, place in ((socket.AF_INET, ("127.0.0.1", PORT)), (socket.AF_INET, ("
 """
 PROGRAMS = """
 import subprocess, ctypes
-for command in ("cat " + ROOT + "/labs/keys/*.py", "ls " + OTHERS, "ls " + CANARY):
+for command in ("cat " + ROOT + "/labs/*/key.py", "ls " + OTHERS, "ls " + CANARY):
     if subprocess.run(command, shell=True, capture_output=True).stdout: raise RuntimeError("LEAKED: " + command)
 libc = ctypes.CDLL(None)
 if libc.setuid(0) == 0 or os.getuid() == 0: raise RuntimeError("LEAKED: root")

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from labs import assignments
 from tests.labs.submissions import attacks as sly
 from tests.labs.submissions.made import EVERY, ROOT, Case, Copy
 
@@ -36,16 +37,10 @@ ONCE = {
 }  # fmt: skip
 
 
-SLOW = {"endless-loop", "reads-everything"}
-
-
 def cases(about: About, once: bool = False) -> list[Case]:
     """What any class has. once: those as well that one class suffices for."""
     every = [*files(about), *notebooks(about), *attacks(about)]
-    if once:
-        return every
-    # The small class of the other lab does without the slow ones as well.
-    return [replace(c, quick=c.quick and c.name not in SLOW) for c in every if c.name not in ONCE]
+    return every if once else [case for case in every if case.name not in ONCE]
 
 
 # ------------------------------------------------------------------------------ files of any kind
@@ -70,7 +65,7 @@ def files(about: About) -> list[Case]:
         Case("empty-file", lambda made: b"", {EVERY: "The file is empty"}),
         Case("a-picture", lambda made: png, {EVERY: "not a notebook"}),
         Case("a-zip", lambda made: b"PK\x03\x04" + bytes(500), {EVERY: "a ZIP file"}),
-        Case("truncated", truncated, {EVERY: "The file ends in the middle"}, quick=True),
+        Case("truncated", truncated, {EVERY: "The file ends in the middle"}, sample=True),
         Case("nested-deeply", lambda made: b"[" * 200_000, {EVERY: "notebook"}),
         Case("huge-outputs", outputs, {EVERY: "Clear the outputs"}),
         Case("windows-lines", blank_lines, notes=("not plain UTF-8",)),
@@ -129,7 +124,7 @@ def notebooks(about: About) -> list[Case]:
         made.swap(about.last, about.mistake[:2])
 
     return [
-        Case("saved-by-colab", colab, notes=("lost their metadata",), quick=True),
+        Case("saved-by-colab", colab, notes=("lost their metadata",)),
         Case("notebook-format-3", old, notes=("old notebook format 3",)),
         Case("moved-a-cell", moved, notes=("Cells were moved",)),
         Case("copied-a-cell", twice, notes=("the last one was graded",)),
@@ -153,14 +148,15 @@ def attacks(about: About) -> list[Case]:
 
     def hostile(cell: str, code: str) -> Callable[[Copy], None]:
         def make(made: Copy) -> None:
-            at = made.places
+            at, package = made.places, assignments.find(about.lab).package
             told = sly.PLACES.format(
                 canary=str(at.canary),
                 others=str(at.others),
                 grades=str(at.grades),
                 root=str(ROOT),
                 port=at.port,
-                lab=about.lab,
+                package=package,
+                key=f"{ROOT}/{package.replace('.', '/')}/key.py",
             )
             # Above the answer, so that an attack which finds something loses it.
             made.before(cell, told + code)
@@ -186,7 +182,7 @@ def attacks(about: About) -> list[Case]:
         return Case(name, hostile(about.first, code), **rest)
 
     return [
-        stopped("endless-loop", "while True: pass", "and was stopped", quick=True),
+        stopped("endless-loop", "while True: pass", "and was stopped"),
         stopped("sleeps-forever", "import time\ntime.sleep(10**6)", "It ran longer than"),
         stopped("eats-memory", "x = []\nwhile True: x.append(bytearray(10**8))", "MiB of memory"),
         stopped("fork-bomb", sly.FORK_BOMB, "processes"),
@@ -198,7 +194,7 @@ def attacks(about: About) -> list[Case]:
         in_vain("prints-100-mb", sly.PRINTS, notes=("It printed 10",)),
         in_vain("fills-the-disk", sly.FILLS),
         in_vain("deletes-files", sly.DELETES),
-        in_vain("reads-everything", sly.READS, quick=True),
+        in_vain("reads-everything", sly.READS, sample=True),
         in_vain("opens-the-network", sly.NETWORK),
         in_vain("starts-programs", sly.PROGRAMS),
         in_vain("kills-its-parent", sly.KILLS),
@@ -209,7 +205,7 @@ def attacks(about: About) -> list[Case]:
             "forges-answers",
             hostile(about.first, sly.ASKED + sly.FORGES),
             {EVERY: ""},
-            quick=True,
+            sample=True,
         ),
         Case("forges-junk", hostile(about.first, sly.ASKED + sly.JUNK), {EVERY: ""}),
         wrong_anyway("=1+1", sly.INJECTS, why="=HYPERLINK"),

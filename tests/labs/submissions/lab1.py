@@ -52,7 +52,7 @@ def right() -> list[Case]:
     )
     number = ("tl.program_id(0) * BLOCK", "(tl.program_id(0) * 2 + tl.program_id(1)) * BLOCK")
     return [
-        Case("right", lambda made: None, quick=True),
+        Case("right", lambda made: None),
         Case("differently", differently),
         Case("dial-in-two-dimensions", lambda made: made.swap(DIAL, *in_pieces, number)),
     ]
@@ -69,7 +69,7 @@ def mistaken() -> list[Case]:
         made.swap(ROOF, ("peak / bandwidth", "bandwidth / peak"), ("min(peak", "max(peak"))
 
     return [
-        Case("untouched", untouched, {EVERY: "Not answered: the code is as it was handed out"}, quick=True),
+        Case("untouched", untouched, {EVERY: "Not answered: the code is as it was handed out"}, sample=True),
         changed(
             "syntax-error",
             RATES,
@@ -80,7 +80,6 @@ def mistaken() -> list[Case]:
             "upside-down",
             upside_down,
             {"lab1-roof": "upside down", "lab1-cards": "shorter", "lab1-own": "upside down"},
-            quick=True,
         ),
         changed(
             "uses-another-cell",
@@ -152,7 +151,7 @@ def mistaken() -> list[Case]:
             DIAL,
             ("triton.cdiv(n, block)", "max(1, n // block)"),
             wrong={"lab1-dial": "never written"},
-            quick=True,
+            sample=True,
         ),
         changed(
             "one-link-too-many",

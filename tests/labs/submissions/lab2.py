@@ -68,11 +68,11 @@ def right() -> list[Case]:
     grid = ("linear_kernel[(programs,)]", "linear_kernel[(triton.cdiv(N, BLOCK_N), triton.cdiv(M, block_m))]")
     few = ("linear_kernel[(programs,)]", "linear_kernel[(min(programs, 3),)]")
     return [
-        Case("right", lambda made: None, quick=True),
+        Case("right", lambda made: None),
         other_kernel("two-d-grid", kernels.TWO_D, grid),
         other_kernel("swizzled", kernels.SWIZZLED),
         other_kernel("persistent", kernels.PERSISTENT, few),
-        other_launcher("split-k", kernels.SPLIT_K, kernels.SPLIT_K_LAUNCHER, quick=True),
+        other_launcher("split-k", kernels.SPLIT_K, kernels.SPLIT_K_LAUNCHER),
         changed("small-tiles", LAUNCHER, ("BLOCK_N, BLOCK_K = 64, 64", "BLOCK_N, BLOCK_K = 32, 16")),
     ]
 
@@ -91,18 +91,18 @@ def mistaken() -> list[Case]:
         ("n * 2}", "n * 2}.items()}"),
     )
     return [
-        Case("untouched", untouched, {EVERY: "Not answered: the code is as it was handed out"}, quick=True),
+        Case("untouched", untouched, {EVERY: "Not answered: the code is as it was handed out"}, sample=True),
         changed(
             "syntax-error", KERNEL, ("acc = tl.dot(x, w, acc)", "acc = tl.dot(x, w, acc"),
             wrong=kernel_only("SyntaxError"),
         ),
         changed(
             "reads-w-twice", LAUNCHER, ("return min(max(triton.next_power_of_2(m), 16), 64)", "return 32"),
-            wrong={"lab2-once": "w was read 2.0 times"}, quick=True,
+            wrong={"lab2-once": "w was read 2.0 times"}, sample=True,
         ),
         changed(
             "no-mask-on-k", KERNEL, ("in_x = (rm[:, None] < M) & (rk[None, :] < K)", "in_x = rm[:, None] < M"),
-            wrong=kernel_only("the mask of x needs both", but=("lab2-aligned", "lab2-compiles")), quick=True,
+            wrong=kernel_only("the mask of x needs both", but=("lab2-aligned", "lab2-compiles")),
         ),
         changed(
             "no-mask-on-the-store", KERNEL, (store, "tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty))"),
@@ -166,7 +166,7 @@ def linear(x, w):
     return [
         Case(
             "torch-matmul", lambda made: made.after(LAUNCHER, "def linear(x, w):\n    return torch.matmul(x, w)"),
-            kernel_only("computed by torch.mm"), quick=True,
+            kernel_only("computed by torch.mm"),
         ),
         Case(
             "lazy-tensor", lambda made: made.after(LAUNCHER, lazy),

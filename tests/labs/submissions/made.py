@@ -12,8 +12,8 @@ from typing import Any
 
 import nbformat
 
-from labs.grading.master import Assignment
-from labs.releasing import copies
+from labs.assignments import Assignment
+from labs.release import make
 from labs.releasing.regions import HIDDEN, SOLUTION
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -97,14 +97,14 @@ class Case:
 
     make: changes the copy, and may return the file's bytes, or several files by name. wrong: a piece of the
     comment by question (EVERY for the others); all other questions have full points. notes: pieces that the
-    notes must hold. quick: part of the small class.
+    notes must hold. sample: one of the few that stand for the class in `make test`.
     """
 
     name: str
     make: Callable[[Copy], Made]
     wrong: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    quick: bool = False
+    sample: bool = False
 
     def lost(self, question: str) -> str | None:
         """The piece of a comment that goes with no points; None where all points are deserved."""
@@ -127,9 +127,9 @@ class Released:
 def release(assignment: Assignment) -> Released:
     """What students of this lab get, filled in."""
     master = nbformat.read(assignment.master, as_version=4)
-    student = json.loads(copies.make(assignment.name, master).student)
+    student = json.loads(make(assignment).student)
     answers = {
-        cell.metadata.nbgrader.grade_id: _without_marks(cell.source)
+        cell.metadata.nbgrader.grade_id: without_marks(cell.source)
         for cell in master.cells
         if cell.metadata.get("nbgrader", {}).get("solution")
     }
@@ -143,7 +143,8 @@ def release(assignment: Assignment) -> Released:
     return Released(student, blanks)
 
 
-def _without_marks(source: str) -> str:
+def without_marks(source: str) -> str:
+    """A master's cell as a student would have filled it in."""
     marks = [f"### {word} {kind}" for word in ("BEGIN", "END") for kind in (SOLUTION, HIDDEN)]
     return "\n".join(line for line in source.split("\n") if line.strip() not in marks)
 
