@@ -9,9 +9,10 @@ asks for, with every kernel that imports one of them. A lab names those in its `
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from book.portable import reading
 from book.portable.bundle import ROOT
 
 ENGINE = ("labs.assignments", "labs.grading", "labs.release", "labs.releasing")
@@ -48,24 +49,22 @@ def solutions(solving: Iterable[str], root: Path = ROOT) -> tuple[str, ...]:
     """
     found = {f"kernels.{name}" for name in solving}
     paths = [path for path in root.glob("kernels/**/*.py") if "__pycache__" not in path.parts]
-    imports = {_module(path, root): set(_imported(path)) for path in paths}
+    imports = {
+        _module(path, root): {one.name for one in reading.read(path, root).imports if not one.later}
+        for path in paths
+    }
     if absent := sorted(found - imports.keys()):
         name = absent[0].removeprefix("kernels.")
         raise ValueError(f"SOLVED_BY = {name!r}: kernels/ has no such file; name the one that it is now.")
-    while more := {name for name, its in imports.items() if its & found} - found:
+    while more := {name for name, its in imports.items() if any(map(_under(found), its))} - found:
         found |= more
     return tuple(sorted(found))
 
 
+def _under(modules: set[str]) -> Callable[[str], bool]:
+    """Is a name one of these modules, or something in one of them ("kernels.linear.linear_kernel")?"""
+    return lambda name: any(f"{name}.".startswith(f"{module}.") for module in modules)
+
+
 def _module(path: Path, root: Path) -> str:
     return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _imported(path: Path) -> Iterator[str]:
-    """What importing this file imports. What its functions import later is no part of it."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)

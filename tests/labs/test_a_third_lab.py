@@ -58,5 +58,5 @@ def test_it_is_graded_and_right_answers_get_full_marks(root, tmp_path):
         rows = {row["student"]: row for row in csv.DictReader(table)}
     assert rows["ada"]["total (of 4)"] == "4" and rows["ada"]["comments"] == "All right."
     assert rows["bob"]["total (of 4)"] == "3" and "tiny-value is missing" in rows["bob"]["comments"]
-    kept = json.loads((folder / "students" / "ada.json").read_text())["grade"]
+    kept = json.loads((folder / "students" / "ada.json").read_text(encoding="utf-8"))["grade"]
     assert kept["versions"].keys() == set(master.PACKAGES) and not kept["problems"]

@@ -22,12 +22,12 @@ def root(tmp_path):
     for name, text in KERNELS.items():
         path = tmp_path / "kernels" / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     for name, key in (("lab1_one", "key.py"), ("lab2_two", "key/__init__.py")):
         path = tmp_path / "labs" / name / key
         path.parent.mkdir(parents=True)
-        path.write_text("ANSWER = 42\n")
-        (tmp_path / "labs" / name / "questions.py").write_text('SOLVED_BY = ("linear",)\n')
+        path.write_text("ANSWER = 42\n", encoding="utf-8")
+        (tmp_path / "labs" / name / "questions.py").write_text('SOLVED_BY = ("linear",)\n', encoding="utf-8")
     return tmp_path
 
 
@@ -45,7 +45,7 @@ def test_a_kernel_that_imports_a_solving_one_gives_the_lab_away_too(root):
 def test_a_labs_statement_is_read_from_its_questions(root):
     found = held_back.modules(root / "labs" / "lab1_one", root)
     assert set(found) > {"labs.grading", "labs.lab2_two.key", "kernels.step"}
-    (root / "labs" / "lab1_one" / "questions.py").write_text("LAB = None\n")
+    (root / "labs" / "lab1_one" / "questions.py").write_text("LAB = None\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"questions\.py: it has no SOLVED_BY; name the files of kernels/"):
         held_back.modules(root / "labs" / "lab1_one", root)
 

@@ -56,7 +56,7 @@ def questions(tiny):
     """The file of its questions, which a test may overwrite."""
     path = tiny[0] / tiny_lab.FOLDER / "questions.py"
     yield path
-    path.write_text(tiny_lab.QUESTIONS)
+    path.write_text(tiny_lab.QUESTIONS, encoding="utf-8")
 
 
 def held_back_in(tiny) -> tuple[str, ...]:
@@ -133,9 +133,9 @@ def test_a_module_that_holds_the_solution_stays_behind_or_stops_the_release(tiny
     root, lab = tiny
     assert "kernels/linear.py" in made.files
     solved = tiny_lab.QUESTIONS.replace("SOLVED_BY = ()", 'SOLVED_BY = ("linear",)')
-    questions.write_text(solved)
+    questions.write_text(solved, encoding="utf-8")
     assert "kernels/linear.py" not in release.make(lab, root).files, "only a function imports it"
-    questions.write_text("from kernels import gemv\n" + solved)
+    questions.write_text("from kernels import gemv\n" + solved, encoding="utf-8")
     with pytest.raises(ValueError, match=r"kernels\.\w+ must not travel .*labs/lab9_tiny/questions\.py"):
         release.make(lab, root)
 
@@ -351,7 +351,7 @@ def test_the_site_gets_the_students_copies_and_makes_each_once(tiny, made, quest
     monkeypatch.setattr(copies, "make", lambda *a: 1 / 0)
     assert release.students(tmp_path / "out", [lab], **again) == [first]
     assert first.path.stat().st_mtime_ns == changed, "a file that is right is left alone"
-    questions.write_text(tiny_lab.QUESTIONS + "\n# another version\n")
+    questions.write_text(tiny_lab.QUESTIONS + "\n# another version\n", encoding="utf-8")
     with pytest.raises(ZeroDivisionError):
         release.students(tmp_path / "out", [lab], **again)
 

@@ -37,5 +37,5 @@ def test_with_nothing_known_the_code_picks_and_every_lab_can_be_picked(tmp_path)
     record = tmp_path / "graded.json"
     picked = {turns.whose(DIGESTS | {"lab1": str(version)}, record) for version in range(50)}
     assert picked == set(DIGESTS)
-    record.write_text("half of a rec")
+    record.write_text("half of a rec", encoding="utf-8")
     assert turns.whose(DIGESTS, record) in DIGESTS
