@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from book import catalog
+from book.cost.base import ceil_div
 
 _KIB = 1024
 TENSOR_COLUMNS = 512  # of tensor memory, on one multiprocessor of sm_100
@@ -98,9 +99,9 @@ def occupancy(
     calculator; LLVM's AMDGPU occupancy uses the same granule on CDNA 3).
     """
     granule = 8 * target.warp_size
-    per_warp = -(-max(registers, 1) * target.warp_size // granule) * granule
+    per_warp = ceil_div(max(registers, 1) * target.warp_size, granule) * granule
     resident_warps = target.registers // 4 // per_warp * 4
-    shared = -(-(shared_bytes + target.shared_reserved) // 128) * 128
+    shared = ceil_div(shared_bytes + target.shared_reserved, 128) * 128
     limits = {
         "threads": target.max_threads // target.warp_size // warps,
         "blocks": target.max_blocks,

@@ -15,6 +15,7 @@ from typing import Any
 from book import catalog, cost
 from kernels.contract import checks, devices
 from kernels.contract.targets import Target
+from kernels.tiling.integers import ceil_div, power_of_two
 
 ROWS = 16  # the matrix units' smallest tile: fewer query heads are padded up to it
 MOST_ROWS = 64  # more query heads than this on one KV head take several tiles
@@ -45,7 +46,7 @@ class Plan:
 
     def head_tiles(self, heads: int, kv_heads: int) -> int:
         """Tiles that the query heads of one KV head take; each reads that head's cache."""
-        return _ceil_div(heads // kv_heads, self.packed)
+        return ceil_div(heads // kv_heads, self.packed)
 
     def programs(self, batch: int, heads: int, kv_heads: int) -> int:
         """Programs of the main kernel."""
@@ -66,7 +67,7 @@ class Plan:
 
     def merge_options(self) -> dict[str, int]:
         """The merge kernel's: a [BLOCK_SPLITS, BLOCK_DIM] tile of at most 8,192 elements."""
-        splits = _power_of_two(self.splits)
+        splits = power_of_two(self.splits)
         return {
             "SPLITS": self.splits,
             "SPLIT_CONTEXT": self.split_context,
@@ -109,20 +110,20 @@ def plan(
     chip, multiprocessors = devices.chip(target)
     check_dtype(dtype, chip)
     group = heads // kv_heads if packed else 1
-    rows = min(max(_power_of_two(group), ROWS), MOST_ROWS)
-    dim = max(_power_of_two(head_dim), 16)
+    rows = min(max(power_of_two(group), ROWS), MOST_ROWS)
+    dim = max(power_of_two(head_dim), 16)
     block, warps, stages = _tile(rows, dim, chip)
 
-    tiles = batch * kv_heads * _ceil_div(heads // kv_heads, min(group, rows))
-    blocks = _ceil_div(context, block)
+    tiles = batch * kv_heads * ceil_div(heads // kv_heads, min(group, rows))
+    blocks = ceil_div(context, block)
     wanted = PROGRAMS_PER_SM * multiprocessors / tiles
     # A split of so many tokens writes and reads partials and lse worth WORKSPACE_SHARE of its K and V.
     partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
     shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
-    parts = _ceil_div(blocks, max(round(blocks / wanted), 1))
+    parts = ceil_div(blocks, max(round(blocks / wanted), 1))
     parts = max(1, min(parts, int(context / shortest), MAX_SPLITS))
-    each = _ceil_div(blocks, parts)  # blocks, shared out evenly
-    parts = _ceil_div(blocks, each)
+    each = ceil_div(blocks, parts)  # blocks, shared out evenly
+    parts = ceil_div(blocks, each)
     return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
 
 
@@ -178,12 +179,12 @@ def _softmax_flops(plan: Plan, batch: int, heads: int, kv_heads: int, context: A
     lengths = [context] * batch if isinstance(context, int) else list(context)
     tiles = kv_heads * plan.head_tiles(heads, kv_heads)
     rows, block, dim = plan.block_heads, plan.block_context, plan.block_dim
-    blocks = tiles * sum(_ceil_div(s, block) for s in lengths)
+    blocks = tiles * sum(ceil_div(s, block) for s in lengths)
     # A row of a block: scale each score and subtract the maximum, sum up; rescale the output; subtract
     # from the old maximum, rescale the old sum and add the new.
     flops = blocks * rows * (2 * block + (block - 1) + dim + 3)
     if plan.splits > 1:
-        flops += rows * tiles * sum(_ceil_div(s, plan.split_context) for s in lengths)  # lse
+        flops += rows * tiles * sum(ceil_div(s, plan.split_context) for s in lengths)  # lse
         merge = plan.merge_options()
         parts, columns = merge["BLOCK_SPLITS"], merge["BLOCK_DIM"]
         # A program: a part's weight (subtract, sum up), and its share of each column (multiply, sum up).
@@ -200,12 +201,3 @@ def _tile(rows: int, dim: int, target: Target) -> tuple[int, int, int]:
         return block, 4, 2
     stages = 4 if target.max_shared_per_block > 200 * 1024 else 3  # two programs fit side by side
     return block, 4 if rows * dim <= 4096 else 8, stages
-
-
-def _ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def _power_of_two(x: int) -> int:
-    """The least power of two that is at least x."""
-    return 1 << max(x - 1, 0).bit_length()

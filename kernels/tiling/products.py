@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from book import catalog, cost
 from kernels.contract import checks, devices
 from kernels.contract.targets import Target
+from kernels.tiling.integers import ceil_div, power_of_two
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Plan:
 
     def tiles(self, m: int, n: int) -> int:
         """Output tiles."""
-        return _ceil_div(m, self.block_m) * _ceil_div(n, self.block_n)
+        return ceil_div(m, self.block_m) * ceil_div(n, self.block_n)
 
     def programs(self, m: int, n: int) -> int:
         """Programs of the main kernel: one for each tile and split."""
@@ -44,7 +45,7 @@ class Plan:
 
     def k_blocks(self, k: int) -> int:
         """Pieces of K that each program loops over."""
-        return _ceil_div(_ceil_div(k, self.block_k), self.splits)
+        return ceil_div(ceil_div(k, self.block_k), self.splits)
 
     def options(self, m: int, k: int, n: int) -> dict[str, int | bool]:
         """The main kernel's compile-time arguments. WHOLE_X, WHOLE_W: no tile reaches over an edge."""
@@ -163,19 +164,10 @@ def _with_splits(tile: Plan, m: int, k: int, n: int, itemsize: float, sms: int) 
     wanted = (1 if tile.block_m * tile.block_n > 64 * 128 else 2) * sms / tile.tiles(m, n)
     operands = cost.linear(m, k, n, itemsize).bytes
     affordable = WORKSPACE_SHARE * operands / (2 * cost.FP32_BYTES * m * n)
-    k_blocks = _ceil_div(k, tile.block_k)
+    k_blocks = ceil_div(k, tile.block_k)
     splits = max(1, min(round(wanted), int(affordable), k_blocks, MAX_SPLITS))
-    splits = _ceil_div(k_blocks, _ceil_div(k_blocks, splits))  # no split without a piece of K
+    splits = ceil_div(k_blocks, ceil_div(k_blocks, splits))  # no split without a piece of K
     if splits == 1:
         return tile
     elements = min(max(power_of_two(m * n // (2 * sms)), 256), 4096)
     return replace(tile, splits=splits, reduce_block=elements)
-
-
-def _ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def power_of_two(x: int) -> int:
-    """The least power of two that is at least x."""
-    return 1 << max(x - 1, 0).bit_length()

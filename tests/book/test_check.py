@@ -3,7 +3,7 @@
 import pytest
 
 from book.widgets import self_check as checks
-from book.widgets.self_check import collect, judge, numeric, problems
+from book.widgets.self_check import judge, numeric, problems
 
 MISTAKES = {8192: "That is the limit I = M.", 1365.333: "You counted a multiply-add as one."}
 
@@ -116,11 +116,9 @@ def test_a_hint_of_ones_own_replaces_the_general_one():
     ],
 )
 def test_what_could_be_taken_for_two_things_cannot_be_made(changes, sentence):
-    before = len(collect())
     with pytest.raises(ValueError, match="check ") as refusal:
         rows(**changes)
     assert sentence in str(refusal.value)
-    assert len(collect()) == before
 
 
 def test_mistakes_whose_intervals_touch_are_too_close():
@@ -128,9 +126,8 @@ def test_mistakes_whose_intervals_touch_are_too_close():
         rows("ex-touch", answer=100, mistakes={101.5: "Off by a little.", 200: "Twice."})
 
 
-def test_all_checks_of_a_process_can_be_collected_and_held_to_their_promises():
+def test_a_check_that_stands_twice_in_a_book_is_no_problem():
     mine = rows("ex-collected")
-    assert collect()[-1] is mine
     assert problems([mine.payload, mine.payload]) == []
 
 

@@ -107,6 +107,10 @@ def test_a_multiply_add_counted_as_one_flop_is_refused():
     [
         ({"rungs": ["guessed"], "m": 1}, "not a rung; choose from counted, compiled"),
         ({"m": [1], "k": [64, 128]}, "at most one size may be a list"),
+        ({"k": 2.5}, "k = 2.5: a size must be a whole number, or a list of some"),
+        ({"k": [64, 2.5]}, "k = .64, 2.5.: a size must be a whole number"),
+        ({"k": []}, "k = ..: a size must be a whole number"),
+        ({"k": "64"}, "k = '64': a size must be a whole number"),
         ({"rows": 3}, "rows is not one of its sizes; it takes m, k, n"),
         ({"accelerator": "h100_smx", "m": 1}, "h100_sxm"),
     ],
