@@ -11,7 +11,8 @@ from kernels import linear as unsharded
 from kernels.contract import devices
 from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence.addresses import address
-from kernels.evidence.counted import per_rank, relative_error
+from kernels.evidence.confirm_ranks import confirm_ranks
+from kernels.evidence.counted import relative_error
 from kernels.ranks import collectives, launch, linear
 
 SIZES = {"m": 5, "k": 192, "n": 96}
@@ -38,8 +39,13 @@ def whole():
 
 
 @pytest.fixture(scope="module")
-def row():
-    return per_rank.confirm(linear.row, ranks=RANKS, **SIZES)
+def evidence():
+    return confirm_ranks(linear.row, ranks=RANKS, **SIZES)
+
+
+@pytest.fixture
+def row(evidence):
+    return evidence.counted
 
 
 # ------------------------------------------------------------------------------------ the result
@@ -86,8 +92,8 @@ def test_the_wire_carries_the_ring_s_bytes_and_a_few_headers(row):
         assert 0 <= one.wire - sum(one.sent.values()) < 2000  # 48 bytes a message of gloo's
 
 
-def test_the_table_has_a_row_a_rank_in_text_and_in_html(row):
-    text, html = repr(row), row._repr_html_()
+def test_the_table_has_a_row_a_rank_in_text_and_in_html(evidence):
+    text, html = repr(evidence), evidence._repr_html_()
     sent = f"{5 * 96 * 2:,}"
     assert text.splitlines()[0].startswith("counted: linear, row-parallel, m = 5, k = 192, n = 96, fp16")
     assert [line.split()[0] for line in text.splitlines()[3:]] == ["0", "1"]
@@ -178,7 +184,7 @@ def test_ragged_pieces_all_ranks_together_send_what_the_closed_form_says(numbers
 def test_what_cannot_be_shared_out_is_refused_before_a_process_starts(monkeypatch, changed, sentence):
     monkeypatch.setattr(launch, "run", lambda *a, **k: pytest.fail("a process was started"))
     with pytest.raises(ValueError, match=sentence):
-        per_rank.confirm(linear.row, **{"ranks": RANKS, **SIZES, **changed})
+        confirm_ranks(linear.row, **{"ranks": RANKS, **SIZES, **changed})
 
 
 def test_an_operation_that_no_module_holds_is_refused():
@@ -189,7 +195,7 @@ def test_an_operation_that_no_module_holds_is_refused():
 def test_without_triton_the_sentence_is_that_of_the_kernels(monkeypatch):
     monkeypatch.setattr(devices, "MODE", "missing")
     with pytest.raises(devices.NoTriton, match="triton = not installed: this platform"):
-        per_rank.confirm(linear.row, ranks=RANKS, **SIZES)
+        confirm_ranks(linear.row, ranks=RANKS, **SIZES)
 
 
 def test_a_collective_takes_one_tensor_under_its_name():

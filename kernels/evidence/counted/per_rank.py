@@ -1,7 +1,7 @@
 """Counted on several ranks: what each reads, writes, computes and sends, against the formula of one.
 
     from kernels.ranks import linear
-    per_rank.confirm(linear.row, ranks=2, m=16, k=1024, n=1024)      # a table, one row a rank
+    per_rank.run(linear.row, ranks=2, m=16, k=1024, n=1024).check()
 
 Every rank is a process. It holds its part of the inputs, runs the kernel in Triton's interpreter with
 every access tallied, and does its collectives through gloo, counted as `kernels.ranks.collectives`
@@ -17,8 +17,6 @@ from typing import Any
 
 from book import catalog
 from book.cost import Cost
-from book.drawing.number_text import Column, Table, number, table
-from book.say import say
 from kernels.contract import checks, devices
 from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence import child_process, counted
@@ -53,11 +51,10 @@ class RankRow:
 
 
 @dataclass(frozen=True)
-class RankEvidence:
-    """The rows of all ranks, and the formula that each of them was found equal to.
+class CountedRanks:
+    """The rows of all ranks, and what each of them should be.
 
-    formula: of one rank. issued: FLOPs of one rank's plan, whole tiles. `str` and a notebook show a
-    table.
+    formula: of one rank. issued: what one rank's plan issues, whole tiles. tolerance: of the result.
     """
 
     name: str
@@ -117,66 +114,16 @@ class RankEvidence:
         where = "" if rank is None else f", rank {rank} of {self.ranks}"
         return f"{self.name} ({described(self.sizes)}, {self.dtype}{where})"
 
-    def table(self) -> Table:
-        """One row a rank: memory by formula and as counted, bytes sent by formula, counted, measured."""
-        sends, measured = self.formula.sent_bytes > 0, any(row.wire is not None for row in self.rows)
-        columns = [
-            Column("rank", say("rank"), number),
-            Column("formula", say("memory bytes, formula"), number),
-            Column("counted", say("counted"), number),
-            Column("sent_formula", say("sent bytes, formula"), number),
-            Column("sent", say("counted"), number),
-            Column("exact", say("exact")),
-            *([Column("wire", say("on the wire"), number)] if measured and sends else []),
-            Column("useful", say("useful FLOP"), number),
-            Column("error", say("relative error"), align="right"),
-        ]
-        share = self.formula.sent_bytes
-        cells = [
-            {
-                "rank": row.rank,
-                "formula": int(self.formula.bytes),
-                "counted": row.bytes - self._workspace(row),
-                "sent_formula": int(share) if share == int(share) else float(share),
-                "sent": sum(row.sent.values()),
-                "exact": "✓",  # `check` would have raised
-                "wire": row.wire,
-                "useful": int(self.formula.flops),
-                "error": f"{row.relative_error:.1e}",
-            }
-            for row in self.rows
-        ]
-        what = {"name": self.name, "sizes": described(self.sizes), "dtype": self.dtype, "ranks": self.ranks}
-        if measured and sends:
-            caption = say(
-                "counted: {name}, {sizes}, {dtype}, on {ranks} ranks, a process each; sent as round a ring; "
-                "on the wire, as the system measured it, with the headers of gloo's messages",
-                **what,
-            )
-        else:
-            caption = say("counted: {name}, {sizes}, {dtype}, on {ranks} ranks, a process each", **what)
-        return table(cells, columns, caption)
 
-    def _workspace(self, row: RankRow) -> int:
-        extra = self.issued.workspace
-        return sum(terms.get(name, 0) for terms in (row.reads, row.writes) for name in extra)
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
-
-    def __repr__(self) -> str:
-        return repr(self.table())
-
-
-def confirm(
+def run(
     parallel: Parallel, *, ranks: int = 2, dtype: str | None = None, timeout: float = 120, **sizes: int
-) -> RankEvidence:
-    """Run `parallel` on `ranks` processes, count each, and hold it to the formula of one rank.
+) -> CountedRanks:
+    """Run `parallel` once on `ranks` processes in the interpreter, and count each.
 
     dtype: by default the first of the experiment's that the interpreter computes correctly. timeout:
-    seconds, see `launch.run`. Raises PhysicsDisagrees where a count is off by a byte; ValueError for
-    sizes that are not the experiment's, or that can't be cut; RankFailed; NoRanks and NoTriton, with
-    a sentence, where this platform has no torch.distributed or no Triton.
+    seconds, see `launch.run`. Raises ValueError for sizes that are not the experiment's, or that can't
+    be cut; RankFailed; NoRanks and NoTriton, with a sentence, where this platform has no
+    torch.distributed or no Triton.
     """
     experiment = parallel.experiment
     if set(sizes) != set(experiment.sizes):
@@ -198,11 +145,9 @@ def confirm(
         f"{__name__}:count_request", request, ranks=ranks, timeout=timeout, backend="gloo", environment=told
     )
     rows = tuple(RankRow(**answer) for answer in answers)
-    made = RankEvidence(
+    return CountedRanks(
         parallel.name, sizes, ranks, dtype, formula, issued, rows, experiment.tolerance(dtype)
     )
-    made.check()
-    return made
 
 
 def count_request(request: dict[str, Any]) -> dict[str, Any]:
