@@ -13,10 +13,13 @@ NAME = "inference_roofline.pth"
 
 
 def write(root: Path, packages: Path) -> Path:
-    """Write the file into the folder `packages`, in one step. Returns its path."""
+    """Write the file into the folder `packages`, in one step. Returns its path.
+
+    All in ASCII: Python 3.11 reads such a file in the encoding of the locale.
+    """
     file = packages / NAME
     unfinished = file.with_suffix(".tmp")
-    unfinished.write_text(f"import sys; sys.path.insert(0, {str(root)!r})\n", encoding="utf-8")
+    unfinished.write_text(f"import sys; sys.path.insert(0, {ascii(str(root))})\n", encoding="utf-8")
     unfinished.replace(file)
     return file
 

@@ -102,6 +102,7 @@ def in_node(columns):
         input=json.dumps(columns),
         capture_output=True,
         text=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -58,6 +58,7 @@ def dram_bytes(
             command,
             capture_output=True,
             text=True,
+            encoding="utf-8",
             timeout=300,
             cwd=ROOT,
             env=environment(interpret=False),
