@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from book import cost, serving
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
 from book.formulas.views import Curve, Readouts, Roofline, Shown
 
 _ROWS = Parameter("m", "rows in the step", 32, 1, 131072, latex="M")
-_STORED = Parameter("itemsize", "bytes per weight", 2, latex="s", integer=False, steps=p.STORED)
+_STORED = replace(p.WEIGHT_ITEMSIZE, latex="s")
 
 utilisation = Formula(
     name="utilisation",

@@ -28,8 +28,12 @@ LENGTH = Parameter("length", "prompt", 8192, 16, 2**20, "tokens", "L")
 GPUS = Parameter("gpus", "cards that share it", 1, latex="n", steps=(1, 2, 4, 8))
 # Bytes that a stored number takes with its scales: 4, 4.125, 4.25, 4.5, 8 and 16 bits.
 STORED = tuple(map(catalog.effective_itemsize, ("int4", "int4_g128", "mxfp4", "nvfp4", "fp8", "bf16")))
-WEIGHT_ITEMSIZE = Parameter("weight_itemsize", "bytes per weight", 2, latex="w", integer=False, steps=STORED)
-KV_ITEMSIZE = Parameter("kv_itemsize", "bytes per cached number", 2, latex="s", integer=False, steps=STORED)
+_STORED_IN = {"unit": "byte", "integer": False, "steps": STORED, "shown_in": "bit"}
+WEIGHT_ITEMSIZE = Parameter("weight_itemsize", "size of a weight", 2, latex="w", **_STORED_IN)
+KV_ITEMSIZE = Parameter("kv_itemsize", "size of a cached number", 2, latex="s", **_STORED_IN)
+
+CARD = (PEAK, BANDWIDTH)
+MODEL = (PARAMETERS, LAYERS, HEADS, KV_HEADS, HEAD_DIM)
 
 # All products of a step with weights, and nothing of its activations: what the text calls W.
 WEIGHTS = cost.weights(PARAMETERS.sympy, BATCH.sympy, WEIGHT_ITEMSIZE.sympy)

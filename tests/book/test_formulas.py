@@ -24,10 +24,10 @@ def of(formula, model, **values):
 
 def test_03_how_much_of_the_peak_so_many_rows_can_use():
     f = formulas.utilisation
-    assert f(m=1, itemsize=2, **BF16) == pytest.approx(0.00339, rel=2e-3)
-    assert f(m=32, itemsize=2, **BF16) == pytest.approx(0.108, rel=5e-3)
-    assert f(m=2048, itemsize=2, **BF16) == 1
-    critical = [f.evaluate("critical", itemsize=s, **at) for s, at in ((2, BF16), (1, FP8), (1, BF16))]
+    assert f(m=1, weight_itemsize=2, **BF16) == pytest.approx(0.00339, rel=2e-3)
+    assert f(m=32, weight_itemsize=2, **BF16) == pytest.approx(0.108, rel=5e-3)
+    assert f(m=2048, weight_itemsize=2, **BF16) == 1
+    critical = [f.evaluate("critical", weight_itemsize=s, **at) for s, at in ((2, BF16), (1, FP8), (1, BF16))]
     assert critical == pytest.approx([295.3, 295.4, 147.7], rel=1e-3)  # FP8 moves nothing, int8 half
 
 

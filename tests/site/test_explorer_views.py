@@ -9,6 +9,7 @@ from tests.site.built import AXE
 from tests.site.explorer_page import CARDS, OVERLAPS, choose, number, readouts, settle, write
 
 BARS, TIME = "#decode-step", "#step-law"
+BITS = ["4 bit", "4.125 bit", "4.25 bit", "4.5 bit", "8 bit", "16 bit"]
 
 
 def everything():
@@ -226,13 +227,26 @@ def test_a_link_brings_back_model_and_view(page, open_page):
     assert again.locator(f"{BARS}-view-formula").is_checked()
 
 
+@pytest.mark.parametrize("size", ["weight_itemsize", "kv_itemsize"])
+def test_a_stored_number_walks_through_its_bits_with_scales(page, size):
+    slider = page.locator(f"{BARS}-{size}")
+    slider.focus()
+    page.keyboard.press("Home")
+    seen = [number(page, size, BARS)]
+    for _ in BITS[1:]:
+        page.keyboard.press("ArrowRight")
+        settle(page)
+        seen.append(number(page, size, BARS))
+    assert seen == BITS
+
+
 @pytest.mark.parametrize(
     "garbage", ["preset=GPT-9", "preset=", "preset=__proto__", "weight_itemsize=0.7&gpus=3"]
 )
 def test_garbage_in_the_address_leaves_a_model_standing(open_page, garbage):
     page = open_page(f"#rl=step-law&{garbage}")
     assert page.locator(f"{TIME}-preset").input_value() == "Llama-3-8B"
-    assert number(page, "weight_itemsize", TIME) in ("0.5", "1", "2")
+    assert number(page, "weight_itemsize", TIME) in BITS
     assert "NaN" not in page.locator(TIME).inner_text()
 
 
