@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-WIDTHS = (726, 356)  # pixels of a picture in the column of a page, and on a phone
+WIDTHS = (686, 356)  # pixels of a picture in the column of a page, and on a phone
 _LIVE = re.compile(
     r"(<div class=\"rl-live\"[^>]* data-kind=\"explorer\" data-payload='([^']*)' data-state='([^']*)'>)"
     r"<p class=\"rl-words\">(.*?)</p></div>",
@@ -100,6 +100,7 @@ class Stills:
 
         def drawn(found: re.Match[str]) -> str:
             payload, state = (json.loads(html.unescape(found[i])) for i in (2, 3))
-            return f"{found[1]}{self.draw(payload, state)}<noscript><p>{found[4]}</p></noscript></div>"
+            words = f'<noscript><p class="rl-words">{found[4]}</p></noscript>'
+            return f"{found[1]}{self.draw(payload, state)}{words}</div>"
 
         return _LIVE.sub(drawn, page)

@@ -21,7 +21,6 @@ from book.widgets import evidence_series, explorer_payload
 from book.widgets.dual_widget import Live
 from book.widgets.slider_trait import Position
 from book.widgets.summary import summary
-from book.widgets.words import WORDS
 
 OWN = ""  # the preset of a reader who moved a size away from every model's
 
@@ -227,7 +226,7 @@ def explore(
     catalog.itemsize(dtype)
     if id is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", id):
         raise ValueError(f"id = {id!r}: start with a letter; then letters, digits, - and _.")
-    payload = explorer_payload.build(id or f"explore-{formula.name.replace('_', '-')}", formula, cards, WORDS)
+    payload = explorer_payload.build(id or f"explore-{formula.name.replace('_', '-')}", formula, cards)
     movable = explorer_payload.sliders(formula)
     if unknown := [n for n in values if n not in {p.symbol for p in movable}]:
         raise ValueError(

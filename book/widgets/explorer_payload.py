@@ -16,7 +16,7 @@ from book.formulas.code_generation import written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
 from book.formulas.views import Roofline, Shown, Timeline, Trace, View
 from book.simulators import trace
-from book.widgets.words import PACES
+from book.widgets.words import PACES, words_for
 
 DTYPES = catalog.RATES  # what a card has a peak for
 
@@ -140,9 +140,7 @@ def _view(formula: Formula, view: View) -> dict[str, Any]:
     return {"kind": view.kind, **made}
 
 
-def build(
-    id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator], words: Mapping[str, str]
-) -> dict[str, Any]:
+def build(id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator]) -> dict[str, Any]:
     """The part of an explorer that never changes, JSON-safe and the same at every build."""
     dtypes = [d for d in DTYPES if any(d in a.peaks for a in accelerators)]
     symbols = _preset_symbols(formula)
@@ -176,7 +174,7 @@ def build(
             group: {label: [sizes.get(s) for s in symbols] for label, sizes in layers.items()}
             for group, layers in presets(formula).items()
         },
-        "words": dict(words),
+        "words": words_for(v.kind for v in pictures(formula, len(accelerators))),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import ipywidgets
 
 from book.widgets.position import position
-from book.widgets.words import WORDS
+from book.widgets.words import word
 
 
 def _confirm(experiment: Any, **sizes: Any) -> Any:
@@ -38,7 +38,7 @@ class Bench(ipywidgets.VBox):
                 f"{experiment.name}: size {missing[0]} is neither a slider ({', '.join(explorer.values)}) "
                 "nor in the experiment's counted sweep; give it a value in one of them."
             )
-        self.button = ipywidgets.Button(description=WORDS["run"], layout={"width": "auto"})
+        self.button = ipywidgets.Button(description=word("run"), layout={"width": "auto"})
         self.said = ipywidgets.HTML()
         self.button.on_click(self.run)
         linked = isinstance(explorer, ipywidgets.Widget)
@@ -67,7 +67,7 @@ class Bench(ipywidgets.VBox):
 
     def run(self, _: Any = None) -> None:
         """Measure at the sliders' position and add the points. A failure is shown, in its own words."""
-        self.button.disabled, self.button.description = True, WORDS["running"]
+        self.button.disabled, self.button.description = True, word("running")
         try:
             evidence = self.measure(self.experiment, **self.sizes())
             self.explorer.add_points(evidence)
@@ -77,7 +77,7 @@ class Bench(ipywidgets.VBox):
         except Exception as error:  # a button has no other place to say what went wrong
             self.said.value = f"<p>{html.escape(f'{type(error).__name__}: {error}')}</p>"
         finally:
-            self.button.disabled, self.button.description = False, WORDS["run"]
+            self.button.disabled, self.button.description = False, word("run")
 
     def __repr__(self) -> str:
         """The same at every run, as it lands in the page's source."""

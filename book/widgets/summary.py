@@ -11,7 +11,7 @@ from book.formulas.formula import Parameter
 from book.roofline import Roof
 from book.widgets.explorer_payload import letter, shown_outputs
 from book.widgets.position import lacking, position, roofs
-from book.widgets.words import WORDS
+from book.widgets.words import word
 
 if TYPE_CHECKING:
     from book.widgets.explorer import Explorer
@@ -25,23 +25,24 @@ def summary(explorer: Explorer) -> str:
     )
     if missing := lacking(explorer):
         card = catalog.accelerator(explorer.accelerator).short_name
-        return WORDS["no_fact"].format(accelerator=card, fact=missing[0].label)
+        return word("no_fact", accelerator=card, fact=missing[0].label)
     roof = roofs(explorer).get(explorer.accelerator) if formula.view("roofline") else None
     if shown_outputs(formula):
         return _whole(explorer, at, where, roof)
     if roof is None:
         value = f"{formula.readouts.value} {_quantity(float(formula(**at)), formula.unit)}"
-        return WORDS["summary_plain"].format(position=where, value=value)
+        return word("summary_plain", position=where, value=value)
     intensity = float(formula.evaluate("intensity", **at))
     attainable = float(roof.attainable(intensity))
-    return WORDS["summary_roof"].format(
+    return word(
+        "summary_roof",
         accelerator=roof.name,
         dtype=explorer.dtype,
         position=where,
         intensity=number_text.number(intensity),
         attainable=number_text.si(attainable, "FLOP/s"),
         percent=f"{number_text.number(100 * attainable / roof.peak)} %",
-        bound=WORDS["memory" if intensity < roof.ridge else "compute"],
+        bound=word("memory" if intensity < roof.ridge else "compute"),
     )
 
 
@@ -56,7 +57,7 @@ def _setting(value: float, p: Parameter) -> str:
 
 def _quantity(value: float, unit: str) -> str:
     if math.isnan(value):
-        return WORDS["no_value"]
+        return word("no_value")
     if unit == "%":
         return f"{number_text.number(100 * value)} %"
     return number_text.si(value, unit) if unit else number_text.number(value)
@@ -70,8 +71,8 @@ def _whole(explorer: Explorer, at: dict[str, float], where: str, roof: Roof | No
         told.append(f"{one.label} {_quantity(float(formula.evaluate(one.output, **at)), one.unit)}")
     if roof is not None:
         memory = float(formula.evaluate("intensity", **at)) < roof.ridge
-        told.append(f"{WORDS['bound']} {WORDS['memory' if memory else 'compute']}")
+        told.append(f"{word('bound')} {word('memory' if memory else 'compute')}")
     card = catalog.accelerator(explorer.accelerator).short_name if explorer.accelerator else ""
     rated = any(p.fact == "peak" or p.source == "dtype" for p in formula.parameters)
     about = ", ".join(filter(None, (card, explorer.dtype if rated else "", explorer.preset)))
-    return WORDS["summary_whole"].format(about=about, position=where, values=", ".join(told))
+    return word("summary_whole", about=about, position=where, values=", ".join(told))

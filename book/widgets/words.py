@@ -1,9 +1,13 @@
-"""Every word that the explorer shows. A translation replaces this table and nothing else.
+"""Every word that the explorer shows, but for labels, which formulas give their outputs.
 
-Names in braces are filled in by the front-end.
+Names in braces are filled in by the front-end, and by Python where it says the same.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from book.say import say
 
 # Seconds between two tokens, and what shorter waits are like. People read 10 to 20 tokens a second.
 PACES: tuple[tuple[float | None, str], ...] = (
@@ -13,7 +17,8 @@ PACES: tuple[tuple[float | None, str], ...] = (
     (None, "pace_broken"),
 )
 
-WORDS: dict[str, str] = {
+# Words of every explorer, whatever its views.
+_SHARED: dict[str, str] = {
     # controls
     "accelerator": "accelerator",
     "dtype": "number format",
@@ -65,38 +70,8 @@ WORDS: dict[str, str] = {
     "limit": "limit: {label}",
     "more": "+{count}",
     "alt_roofline": "Roofline. {summary}",
-    "alt_formula": "{value} against {against}. {summary}",
-    # the bars
-    "bars_rule": "Bars one below the other run at the same time: the longest is what you wait for.",
-    "shares": "share of the bar",
-    "equal_at": "equal at {at}",
-    "alt_bars": "Bars. {summary}",
-    "alt_shares": "The shares of {parts} against {against}. {equal}",
-    # the line of time
-    "user": "user {number}",
-    "newcomer": "new prompt",
-    "waits_once": "nothing for {wait}",
-    "waits_each": "a token every {wait}",
-    "first_token": "first token after {time}",
-    "pace_fast": "faster than anyone reads",
-    "pace_reading": "the pace of reading",
-    "pace_slow": "slower than reading",
-    "pace_broken": "so slow that it feels broken",
-    "timeline_whole": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, all of it "
-    "in one step. Everybody's next token takes {mixed}, {times} times as long, which is {pace_mixed}. "
-    "The newcomer waits {served} for a first token.",
-    "timeline_chunks": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, in "
-    "{chunks} steps. In each of them everybody's next token takes {mixed}, {times} times as long, which is "
-    "{pace_mixed}. The newcomer waits {served} for a first token.",
-    "alt_timeline": "Tokens along time. {summary}",
-    # a simulated run
-    "run_at": "One simulated run, at {position}.",
-    "run_moved": "One simulated run, at {position}, the nearest that this page has.",
-    "run_expected": "expected: {value}",
-    "time_axis": "time",
-    "run_says": "{label}: this run {measured}, the formula {value}.",
-    "alt_trace": "A simulated run along time, at {position}. {comparison} {summary}",
     "band": "surely between these",
+    "alt_formula": "{value} against {against}. {summary}",
     # the legend
     "legend": "what the marks are",
     "rung_predicted": "predicted",
@@ -108,7 +83,6 @@ WORDS: dict[str, str] = {
     "note_counted": "this book's kernel, byte by byte",
     "note_timed": "this book's kernel, on this card",
     "predicted_note": "the formula at the sliders' position",
-    "predicted_note_timeline": "each tick is a token",
     "not_measured": "not measured yet",
     "none_for": "none for {accelerator}",
     "not_in_view": "measures time, so it is drawn on the roofline only",
@@ -125,3 +99,56 @@ WORDS: dict[str, str] = {
     "run": "Run the kernel here",
     "running": "running …",
 }
+
+# Words that a view of this kind shows, and no other.
+_OF_A_VIEW: dict[str, dict[str, str]] = {
+    "bars": {
+        "bars_rule": "Bars one below the other run at the same time: the longest is what you wait for.",
+        "shares": "share of the bar",
+        "equal_at": "equal at {at}",
+        "alt_bars": "Bars. {summary}",
+        "alt_shares": "The shares of {parts} against {against}. {equal}",
+    },
+    "timeline": {
+        "user": "user {number}",
+        "newcomer": "new prompt",
+        "waits_once": "nothing for {wait}",
+        "waits_each": "a token every {wait}",
+        "first_token": "first token after {time}",
+        "pace_fast": "faster than anyone reads",
+        "pace_reading": "the pace of reading",
+        "pace_slow": "slower than reading",
+        "pace_broken": "so slow that it feels broken",
+        "timeline_whole": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, "
+        "all of it in one step. Everybody's next token takes {mixed}, {times} times as long, which is {pace_mixed}. "
+        "The newcomer waits {served} for a first token.",
+        "timeline_chunks": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, in "
+        "{chunks} steps. In each of them everybody's next token takes {mixed}, {times} times as long, "
+        "which is {pace_mixed}. The newcomer waits {served} for a first token.",
+        "alt_timeline": "Tokens along time. {summary}",
+        "predicted_note_timeline": "each tick is a token",
+    },
+    "trace": {
+        "run_at": "One simulated run, at {position}.",
+        "run_moved": "One simulated run, at {position}, the nearest that this page has.",
+        "run_expected": "expected: {value}",
+        "time_axis": "time",
+        "run_says": "{label}: this run {measured}, the formula {value}.",
+        "alt_trace": "A simulated run along time, at {position}. {comparison} {summary}",
+    },
+}
+
+WORDS: dict[str, str] = {
+    name: text for words in (_SHARED, *_OF_A_VIEW.values()) for name, text in words.items()
+}
+
+
+def words_for(views: Iterable[str]) -> dict[str, str]:
+    """The words of an explorer with views of these kinds: they travel with it."""
+    wanted = {**_SHARED, **{name: text for view in views for name, text in _OF_A_VIEW.get(view, {}).items()}}
+    return {name: say(text) for name, text in wanted.items()}
+
+
+def word(name: str, **values: str) -> str:
+    """The words of that name, `values` put in."""
+    return say(WORDS[name], **values)

@@ -7,7 +7,7 @@ import { labelLayer } from "./labels.js";
 import { decades } from "./roofline.js";
 
 const COLOURS = ["var(--rl-weights)", "var(--rl-cache)"]; // what works with weights, and with the cache
-const SAMPLES = 96;
+const SAMPLES = 64;
 const ENDS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
 const ROOM = 1.34; // right of the longest bar, for its sum
 

@@ -42,7 +42,7 @@ export function drawTimeline({ payload, view, width }) {
   function axis(end, rows) {
     if (shape === `${end} ${rows}`) return;
     shape = `${end} ${rows}`;
-    frame = { x0: narrow ? 86 : 104, x1: width - 26, y0: 30, y1: 30 + ROW * (rows + 1) + GAP + 4 };
+    frame = { x0: narrow ? 98 : 104, x1: width - 26, y0: 30, y1: 30 + ROW * (rows + 1) + GAP + 4 };
     const height = frame.y1 + 34;
     svg = image(plot({
       width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,

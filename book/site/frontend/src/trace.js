@@ -45,7 +45,7 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
     const row = Math.min(MOST_HIGH, ALL_HIGH / run.lanes.length);
     const named = run.lanes.map((_, i) => row >= NAMED || i === 0 || i === run.lanes.length - 1);
     const longest = Math.max(...run.lanes.map((name) => name.length));
-    const frame = { x0: Math.min(narrow ? 96 : 130, 18 + 7 * longest), x1: width - 26, y0: 26, y1: 26 + row * run.lanes.length };
+    const frame = { x0: Math.min(narrow ? 100 : 150, 16 + 7.4 * longest), x1: width - 26, y0: 26, y1: 26 + row * run.lanes.length };
     const height = Math.round(frame.y1 + 52);
     const last = Math.max(...run.spans.map(([, , end]) => end), ...marks.map((m) => m.value));
     const end = roundEnd(last);
