@@ -120,8 +120,8 @@ _OF_A_VIEW: dict[str, dict[str, str]] = {
         "pace_slow": "slower than reading",
         "pace_broken": "so slow that it feels broken",
         "timeline_whole": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, "
-        "all of it in one step. Everybody's next token takes {mixed}, {times} times as long, which is {pace_mixed}. "
-        "The newcomer waits {served} for a first token.",
+        "all of it in one step. Everybody's next token takes {mixed}, {times} times as long, "
+        "which is {pace_mixed}. The newcomer waits {served} for a first token.",
         "timeline_chunks": "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, in "
         "{chunks} steps. In each of them everybody's next token takes {mixed}, {times} times as long, "
         "which is {pace_mixed}. The newcomer waits {served} for a first token.",
