@@ -75,4 +75,7 @@ def _whole(explorer: Explorer, at: dict[str, float], where: str, roof: Roof | No
     card = catalog.accelerator(explorer.accelerator).short_name if explorer.accelerator else ""
     rated = any(p.fact == "peak" or p.source == "dtype" for p in formula.parameters)
     about = ", ".join(filter(None, (card, explorer.dtype if rated else "", explorer.preset)))
-    return word("summary_whole", about=about, position=where, values=", ".join(told))
+    values = ", ".join(told)
+    if not about:
+        return word("summary_plain", position=where, value=values)
+    return word("summary_whole", about=about, position=where, values=values)

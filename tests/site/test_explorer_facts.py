@@ -96,9 +96,9 @@ def test_a_card_without_the_fact_says_so_and_what_to_do(page, cards):
     choose(page, "accelerator", LONE, ROOT)
     said = page.locator(f"{ROOT} .rl-lacking").inner_text()
     name = catalog.accelerator(LONE).short_name
-    assert (
-        said
-        == f"{name}: the catalog has no link to other cards of it, so nothing can be computed. Choose another card."
+    assert said == (
+        f"{name}: the catalog has no link to other cards of it, so nothing can be computed. "
+        "Choose another card."
     )
     assert explore(exchange, cards[::-1], dtype=catalog.accelerator(LONE).default_dtype).summary() == said
     assert "NaN" not in page.locator(ROOT).inner_text()

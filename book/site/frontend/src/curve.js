@@ -87,8 +87,9 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
       place(fill(words.limit, { label: formula.limit.label }), places, { required: true });
     }
     if (band.length) {
-      const along = [0.75, 0.5, 0.9, 0.3].map((t) => band[Math.round(t * (band.length - 1))]);
-      place(words.band, along.flatMap((b) => [{ x: X(b.x), y: Y(b.high) - 8, anchor: "end" }, { x: X(b.x), y: Y(b.low) + 18 }]), { kind: "rl-quiet" });
+      const along = [0.98, 0.8, 0.6, 0.4].map((t) => band[Math.round(t * (band.length - 1))]);
+      const inside = along.map((b) => ({ x: X(b.x), y: (Y(b.low) + Y(b.high)) / 2 + 4, anchor: "end" }));
+      place(words.band, [...inside, ...along.map((b) => ({ x: X(b.x), y: Y(b.low) + 18, anchor: "end" }))], { kind: "rl-quiet" });
     }
     if (ridge) {
       const text = fill(words.ridge_of, { accelerator: name, ridge: digits(ridge) });

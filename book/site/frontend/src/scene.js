@@ -37,7 +37,8 @@ export function sceneOf(payload) {
     const value = `${readouts.value} ${sentence(quantity(now.value, formula.unit))}`;
     const bound = now.roof ? [`${words.bound} ${words[now.bound]}`] : [];
     const about = [chosen?.name, rated ? state.dtype : "", state.preset].filter(Boolean).join(", ");
-    return fill(words.summary_whole, { about, position, values: [value, ...told, ...bound].join(", ") });
+    const values = [value, ...told, ...bound].join(", ");
+    return about ? fill(words.summary_whole, { about, position, values }) : fill(words.summary_plain, { position, value: values });
   }
 
   /** Where the sliders stand and what follows from it. Python's `summary` says the same. */

@@ -1,7 +1,6 @@
 // A simulator's run along time: a row a lane, a block for each thing that happens in it. The runs travel
 // with the page, one for each stop of a small grid; the sliders choose the nearest.
 import { gridX, plot } from "@observablehq/plot";
-import { roundEnd } from "./bars.js";
 import { h, image, s, say } from "./dom.js";
 import { fill, quantity, sentence, shortly, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
@@ -9,7 +8,34 @@ import { nearest } from "./physics.js";
 
 const MOST_HIGH = 30; // pixels of a row, where there are few
 const ALL_HIGH = 260; // pixels of all rows, where there are many
+const APART = 8; // pixels between groups of lanes
 const NAMED = 13; // pixels that a row needs for its name, and a block for its label
+
+/** "slot" of "slot 3": lanes of one name and a number belong together. */
+const groupOf = (name) => name.replace(/\s*\d+$/, "");
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** Where each lane's row begins, groups of lanes apart, and their names with the rows that they name. */
+function rowsOf(lanes, row) {
+  const groups = [];
+  const tops = [];
+  let y = 0;
+  lanes.forEach((name, i) => {
+    const group = groupOf(name);
+    if (groups.at(-1)?.name !== group) {
+      if (i) y += APART;
+      groups.push({ name: group, top: y });
+    }
+    tops.push(y);
+    y += row;
+    groups.at(-1).bottom = y;
+  });
+  const own = row >= NAMED;
+  const named = own
+    ? lanes.map((name, i) => ({ name, y: tops[i] + row / 2 }))
+    : groups.map(({ name, top, bottom }) => ({ name: name || `${lanes[0]} – ${lanes.at(-1)}`, y: (top + bottom) / 2 }));
+  return { tops, named, height: y };
+}
 
 /** The stop nearest to the sliders on every axis of the grid: {at: {symbol: value}, index}. */
 function nearestRun({ grid }, values, movable) {
@@ -43,12 +69,11 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
 
   function drawRun(run, marks) {
     const row = Math.min(MOST_HIGH, ALL_HIGH / run.lanes.length);
-    const named = run.lanes.map((_, i) => row >= NAMED || i === 0 || i === run.lanes.length - 1);
-    const longest = Math.max(...run.lanes.map((name) => name.length));
-    const frame = { x0: Math.min(narrow ? 100 : 150, 16 + 7.4 * longest), x1: width - 26, y0: 26, y1: 26 + row * run.lanes.length };
+    const { tops, named, height: rows } = rowsOf(run.lanes, row);
+    const longest = Math.max(...named.map(({ name }) => name.length));
+    const frame = { x0: Math.min(narrow ? 100 : 150, 16 + 7.4 * longest), x1: width - 26, y0: 26, y1: 26 + rows };
     const height = Math.round(frame.y1 + 52);
-    const last = Math.max(...run.spans.map(([, , end]) => end), ...marks.map((m) => m.value));
-    const end = roundEnd(last);
+    const end = 1.03 * Math.max(...run.spans.map(([, , to]) => to), ...marks.map((m) => m.value));
     svg = image(plot({
       width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
       className: "rl-plot",
@@ -60,16 +85,16 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
     const X = (t) => svg.scale("x").apply(t);
     const layer = s("g", { "aria-hidden": "true", class: "rl-trace" });
     svg.append(layer);
-    run.lanes.forEach((name, i) => {
-      const y = frame.y0 + row * (i + 0.5);
+    for (const top of tops) {
+      const y = frame.y0 + top + row / 2;
       layer.append(s("line", { x1: frame.x0, x2: frame.x1, y1: y, y2: y, class: "rl-lane" }));
-      if (named[i]) layer.append(s("text", { x: frame.x0 - 8, y: y + 4, "text-anchor": "end", class: "rl-lane-name" }, name));
-    });
+    }
+    for (const { name, y } of named) layer.append(s("text", { x: frame.x0 - 8, y: frame.y0 + y + 4, "text-anchor": "end", class: "rl-lane-name" }, name));
     const thick = Math.max(row * 0.76, 1);
     for (const [lane, from, to, kind, text] of run.spans) {
       const [a, b] = [X(from), X(to)];
       const wide = b - a;
-      const y = frame.y0 + row * lane + (row - thick) / 2;
+      const y = frame.y0 + tops[lane] + (row - thick) / 2;
       const name = run.kinds[kind];
       layer.append(s("rect", { x: a, y, width: Math.max(wide > 4 ? wide - 1 : wide, 0.5), height: thick, rx: wide > 6 ? 2 : 0, fill: colour(name), class: colour(name) ? "rl-span" : "rl-span rl-idle", "data-kind": name }));
       if (text && thick >= NAMED && wide > 8 + 7 * text.length) layer.append(s("text", { x: a + wide / 2, y: y + thick / 2 + 4, "text-anchor": "middle", class: colour(name) ? "rl-span-name" : "rl-span-name rl-on-idle" }, text));
@@ -95,7 +120,7 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
       const position = shown.map((p) => `${p.letter} = ${shortly(p, made[p.symbol])}`).join(", ");
       const key = JSON.stringify([index, compared]);
       const moved = shown.some((p) => made[p.symbol] !== now.values[p.symbol]);
-      const comparison = compared.map((one) => fill(words.run_says, { label: one.label, measured: said(one.measured, one.unit), value: said(one.value, one.unit) })).join(" ");
+      const comparison = compared.map((one) => fill(words.run_says, { label: capital(one.label), measured: said(one.measured, one.unit), value: said(one.value, one.unit) })).join(" ");
       if (key !== drawn) {
         drawn = key;
         const marks = compared.filter((one) => one.unit === view.unit).map((one) => ({ value: one.value, text: fill(words.run_expected, { value: said(one.value, one.unit) }) }));
