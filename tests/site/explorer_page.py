@@ -56,6 +56,19 @@ def write(path: Path, *explorers: Explorer, theme: str = "light") -> Path:
     return path
 
 
+def opener(new_context, path: Path):
+    """A function that opens the page from disk, with nothing moving by itself; watched by `new_context`."""
+
+    def make(fragment="", width=820):
+        look = {"viewport": {"width": width, "height": 900}, "reduced_motion": "reduce"}
+        page = new_context(path.parent.as_uri(), **look).new_page()
+        page.goto(path.as_uri() + fragment)
+        settle(page)
+        return page
+
+    return make
+
+
 def settle(page):
     """Two frames: the change is drawn."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -77,6 +90,43 @@ def choose(page, name, value, root=LINEAR):
 def readouts(page, root=LINEAR):
     """The readouts, a string each."""
     return [" ".join(text.split()) for text in page.locator(f"{root} .rl-read > div").all_inner_texts()]
+
+
+def slide(page, root, symbol, value):
+    """Put a slider on the stop whose number this is, through its input event."""
+    page.evaluate(
+        """async ([id, value]) => {
+            const input = document.getElementById(id);
+            const next = (done) => requestAnimationFrame(() => requestAnimationFrame(done));
+            let [low, high] = [0, Number(input.max)];
+            while (low < high) {
+                input.value = Math.floor((low + high) / 2);
+                input.dispatchEvent(new Event("input", { bubbles: true }));
+                await new Promise(next);
+                const said = parseFloat(input.getAttribute("aria-valuetext").replaceAll(",", ""));
+                if (said < value) low = Number(input.value) + 1;
+                else high = Number(input.value);
+            }
+            input.value = low;
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+        }""",
+        [f"{root[1:]}-{symbol}", value],
+    )
+    settle(page)
+    assert float(number(page, symbol, root).split()[0].replace(",", "")) == value
+
+
+def calculated(page, payload, names, rows):
+    """{output: its values at the rows}, by the code that the page has made of the payload."""
+    return page.evaluate(
+        """([payload, names, rows]) => {
+            const { outputs } = InferenceRoofline.compileAll(payload);
+            const at = (row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
+            const column = ([n, run]) => [n, rows.map((row) => run(at(row)))];
+            return Object.fromEntries(Object.entries(outputs).map(column));
+        }""",
+        [payload, names, rows],
+    )
 
 
 # Labels that collide or leave their picture, and lines that leave the frame.

@@ -14,7 +14,18 @@ from book.widgets.dual_widget import STATIC
 from book.widgets.explorer import explore
 from tests import formulas
 from tests.site.built import AXE
-from tests.site.explorer_page import CARDS, LINEAR, OVERLAPS, choose, linear, number, readouts, settle, write
+from tests.site.explorer_page import (
+    CARDS,
+    LINEAR,
+    OVERLAPS,
+    calculated,
+    choose,
+    linear,
+    number,
+    readouts,
+    settle,
+    write,
+)
 
 
 @pytest.fixture(scope="module")
@@ -298,15 +309,7 @@ def grid(f):
 def test_every_formula_is_the_same_in_the_browser(script, f):
     rows = grid(f)
     names = [p.symbol for p in f.parameters]
-    got = script.evaluate(
-        """([payload, names, rows]) => {
-            const { outputs } = InferenceRoofline.compileAll(payload);
-            const at = (row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
-            const column = ([n, run]) => [n, rows.map((row) => run(at(row)))];
-            return Object.fromEntries(Object.entries(outputs).map(column));
-        }""",
-        [explore(f, CARDS).payload, names, rows],
-    )
+    got = calculated(script, explore(f, CARDS).payload, names, rows)
     assert set(got) == {*f.outputs, *(["limit"] if f.limit else [])}
     columns = dict(zip(names, np.array(rows, float).T, strict=True))
     for output in f.outputs:

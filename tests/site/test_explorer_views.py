@@ -6,7 +6,7 @@ from book import catalog
 from book.widgets.explorer import explore
 from tests import formulas
 from tests.site.built import AXE
-from tests.site.explorer_page import CARDS, OVERLAPS, choose, number, readouts, settle, write
+from tests.site.explorer_page import CARDS, OVERLAPS, choose, number, opener, readouts, settle, slide, write
 
 BARS, TIME = "#decode-step", "#step-law"
 BITS = ["4 bit", "4.125 bit", "4.25 bit", "4.5 bit", "8 bit", "16 bit"]
@@ -38,44 +38,12 @@ def page_file(tmp_path_factory, explorers):
 @pytest.fixture
 def open_page(new_context, page_file):
     """Opens the page from disk; an error in it, or a request that leaves it, fails the test."""
-
-    def make(fragment="", width=820):
-        look = {"viewport": {"width": width, "height": 900}, "reduced_motion": "reduce"}
-        page = new_context(page_file.parent.as_uri(), **look).new_page()
-        page.goto(page_file.as_uri() + fragment)
-        settle(page)
-        return page
-
-    return make
+    return opener(new_context, page_file)
 
 
 @pytest.fixture
 def page(open_page):
     return open_page()
-
-
-def slide(page, root, symbol, value):
-    """Put a slider on the stop whose number this is, through its input event."""
-    page.evaluate(
-        """async ([id, value]) => {
-            const input = document.getElementById(id);
-            const next = (done) => requestAnimationFrame(() => requestAnimationFrame(done));
-            let [low, high] = [0, Number(input.max)];
-            while (low < high) {
-                input.value = Math.floor((low + high) / 2);
-                input.dispatchEvent(new Event("input", { bubbles: true }));
-                await new Promise(next);
-                const said = parseFloat(input.getAttribute("aria-valuetext").replaceAll(",", ""));
-                if (said < value) low = Number(input.value) + 1;
-                else high = Number(input.value);
-            }
-            input.value = low;
-            input.dispatchEvent(new Event("input", { bubbles: true }));
-        }""",
-        [f"{root[1:]}-{symbol}", value],
-    )
-    settle(page)
-    assert float(number(page, symbol, root).split()[0].replace(",", "")) == value
 
 
 def view(page, root, name):

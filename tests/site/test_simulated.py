@@ -11,7 +11,7 @@ from book.simulators import scheduler, trace
 from book.widgets.explorer import explore
 from tests import formulas
 from tests.site.built import AXE
-from tests.site.explorer_page import OVERLAPS, readouts, settle, write
+from tests.site.explorer_page import OVERLAPS, calculated, opener, readouts, slide, write
 from tests.site.simulated import B, experts_touched, static_batching
 
 STATIC, EXPERTS = "#explore-static-batching", "#explore-experts-touched"
@@ -27,38 +27,12 @@ def page_file(tmp_path_factory):
 @pytest.fixture
 def open_page(new_context, page_file):
     """Opens the page from disk; an error in it, or a request that leaves it, fails the test."""
-
-    def make(width=820):
-        look = {"viewport": {"width": width, "height": 900}, "reduced_motion": "reduce"}
-        page = new_context(page_file.parent.as_uri(), **look).new_page()
-        page.goto(page_file.as_uri())
-        settle(page)
-        return page
-
-    return make
+    return opener(new_context, page_file)
 
 
 @pytest.fixture
 def page(open_page):
     return open_page()
-
-
-def slide(page, root, symbol, value):
-    """Put a slider on this value, through its input event."""
-    page.evaluate(
-        """async ([id, value]) => {
-            const input = document.getElementById(id);
-            const next = (done) => requestAnimationFrame(() => requestAnimationFrame(done));
-            for (input.value = 0; ; input.value = Number(input.value) + 1) {
-                input.dispatchEvent(new Event("input", { bubbles: true }));
-                await new Promise(next);
-                const said = parseFloat(input.getAttribute("aria-valuetext").replaceAll(",", ""));
-                if (said >= value || input.value === input.max) return;
-            }
-        }""",
-        [f"{root[1:]}-{symbol}", value],
-    )
-    settle(page)
 
 
 def lanes(page):
@@ -115,15 +89,7 @@ def test_the_browser_calculates_what_python_does(page, formula):
     xs = np.unique(np.geomspace(axis.low, axis.high, 200))
     names = [p.symbol for p in formula.parameters]
     rows = [[x, *(p.default for p in formula.parameters[1:])] for x in xs]
-    got = page.evaluate(
-        """([payload, names, rows]) => {
-            const { outputs } = InferenceRoofline.compileAll(payload);
-            const at = (row) => Object.fromEntries(names.map((n, i) => [n, row[i]]));
-            const column = ([n, run]) => [n, rows.map((row) => run(at(row)))];
-            return Object.fromEntries(Object.entries(outputs).map(column));
-        }""",
-        [explore(formula, ()).payload, names, rows],
-    )
+    got = calculated(page, explore(formula, ()).payload, names, rows)
     assert set(got) == set(formula.outputs)
     for output, values in got.items():
         wanted = formula.evaluate(output, **{axis.symbol: xs})
@@ -136,7 +102,7 @@ def test_a_band_is_drawn_round_what_is_expected(page):
 
 @pytest.mark.parametrize("width", [360, 820])
 def test_labels_never_collide(open_page, width):
-    page = open_page(width)
+    page = open_page(width=width)
     for batch in (2, 8, 32):
         slide(page, STATIC, "batch", batch)
         assert page.evaluate(OVERLAPS, "") == [], batch

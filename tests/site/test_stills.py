@@ -10,6 +10,7 @@ from book.widgets import explorer_payload
 from book.widgets.explorer import explore
 from tests import formulas
 from tests.site.explorer_page import CARDS, linear, settle, write
+from tests.site.simulated import experts_touched, static_batching
 
 PADDING = 28  # of the test's page
 BORDERS = 2  # of an explorer, left and right together
@@ -31,7 +32,7 @@ return [...root.querySelectorAll("svg[role=img]")].map((svg) => [
 def every_view():
     """An explorer for each view of each formula, evidence on one of them."""
     made = [linear()]
-    for f in formulas.ALL:
+    for f in (*formulas.ALL, static_batching, experts_touched):
         for view in f.pictures:
             made.append(explore(f, CARDS, view=view.kind, id=f"{f.name}-{view.kind}".replace("_", "-")))
     return made
