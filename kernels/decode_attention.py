@@ -8,14 +8,15 @@ second kernel weighs the parts by it ("flash-decoding"). That traffic is named.
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 
 from book import cost
-from kernels.contract import cache_checks, devices
+from kernels.contract import devices
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.experiment import Experiment, Mixed
+from kernels.contract.launch import Launch
+from kernels.contract.tensors import Tensor
 from kernels.tiling import decode
 from kernels.tiling.decode import Plan
 
@@ -144,11 +145,10 @@ def decode_attention(
 
     Raises ValueError or TypeError, with the remedy, for tensors it cannot attend to.
     """
-    cache_checks.attention("decode_attention", q, k, v, lengths)
-    (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
-    chosen = decode.plan(batch, heads, kv_heads, dim, context, cache_checks.dtype_name(k), packed=packed)
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    devices.launch(launches(chosen, q, k, v, lengths, o, scale), q.device)
+    sizes, dtype = experiment.check(q=q, k=k, v=v, lengths=lengths)
+    o = q.new_empty(q.shape)
+    chosen = plan(**sizes, dtype=dtype, packed=packed)
+    devices.launch(launches(chosen, q, k, v, o, lengths, scale), q.device)
     return o
 
 
@@ -157,8 +157,11 @@ def unpacked(q, k, v, lengths=None, *, scale=None) -> torch.Tensor:
     return decode_attention(q, k, v, lengths, scale=scale, packed=False)
 
 
-def launches(plan: Plan, q, k, v, lengths, o, scale: float | None = None) -> list[Launch]:
-    """What `plan` starts for these tensors, o[batch, heads, head_dim] included; nothing is checked."""
+plan = decode.plan
+
+
+def launches(plan: Plan, q, k, v, o, lengths=None, scale: float | None = None) -> list[Launch]:
+    """What `plan` starts for these tensors; with splits, the workspace is made here."""
     (batch, heads, dim), (_, kv_heads, context, _) = q.shape, k.shape
     partials = lse = o
     if plan.splits > 1:
@@ -181,32 +184,6 @@ def launches(plan: Plan, q, k, v, lengths, o, scale: float | None = None) -> lis
     return [main, Launch(merge_kernel, (batch * heads * options["DIM_BLOCKS"],), args, options, "merge")]
 
 
-# ------------------------------------------------------------------------------ the experiments
-
-SIZES = ("batch", "heads", "kv_heads", "head_dim", "context")
-
-
-def inputs(
-    *, batch, heads, kv_heads, head_dim, context, dtype="fp16", device="cpu", seed=0
-) -> dict[str, torch.Tensor]:
-    """Random q, k and v with entries of variance 1. dtype: of the cache; with "fp8" q has 16 bits."""
-    generator = torch.Generator(device).manual_seed(seed)
-
-    def random(*shape):
-        return torch.randn(shape, generator=generator, device=device)
-
-    q, cache = random(batch, heads, head_dim), (batch, kv_heads, context, head_dim)
-    wide, narrow = _torch_dtypes(dtype)
-    return {"q": q.to(wide), "k": random(*cache).to(narrow), "v": random(*cache).to(narrow)}
-
-
-def _torch_dtypes(dtype: str) -> tuple[torch.dtype, torch.dtype]:
-    """Of q and of the cache."""
-    if dtype == "fp8":
-        return devices.TORCH_DTYPES[devices.default_dtype()], torch.float8_e4m3fn
-    return (devices.TORCH_DTYPES[dtype],) * 2
-
-
 def reference(q, k, v, lengths=None) -> torch.Tensor:
     """Softmax attention in float64, one sequence after the other."""
     group, out = q.shape[1] // k.shape[1], []
@@ -219,66 +196,68 @@ def reference(q, k, v, lengths=None) -> torch.Tensor:
     return torch.stack(out)
 
 
-def formula(*, itemsize: float = 2, **sizes: Any) -> cost.Cost:
-    """`cost.decode_attention`; itemsize is the cache's, q and o have at least two bytes."""
-    return cost.decode_attention(**sizes, itemsize=max(itemsize, 2), kv_itemsize=itemsize)
-
-
-def _meta_launches(plan: Plan, *, dtype: str, ragged: bool = False, **sizes: int) -> list[Launch]:
-    wide, narrow = _torch_dtypes(dtype)
-    batch, heads, kv_heads, dim, context = (sizes[name] for name in SIZES)
-    q, o = (torch.empty(batch, heads, dim, dtype=wide, device="meta") for _ in range(2))
-    k, v = (torch.empty(batch, kv_heads, context, dim, dtype=narrow, device="meta") for _ in range(2))
-    lengths = torch.empty(batch, dtype=torch.int32, device="meta") if ragged else None
-    return launches(plan, q, k, v, lengths, o)
-
-
 def ragged_lengths(batch: int, context: int) -> list[int]:
     """A length for each sequence, spread over 1 ... context (by the golden ratio, so none repeat soon)."""
     return [1 + int(context * ((i + 1) * 0.6180339887 % 1)) for i in range(batch)]
 
 
-def _ragged_inputs(*, batch, context, device="cpu", **others) -> dict[str, torch.Tensor]:
-    lengths = torch.tensor(ragged_lengths(batch, context), dtype=torch.int32, device=device)
-    return {**inputs(batch=batch, context=context, device=device, **others), "lengths": lengths}
-
-
-def ragged(q, k, v, lengths) -> torch.Tensor:
-    """`decode_attention` of sequences that have lengths of their own."""
-    return decode_attention(q, k, v, lengths)
-
+QUERY = Tensor("batch heads head_dim", side_by_side=True)
+CACHE = Tensor("batch kv_heads context head_dim", "kv", side_by_side=True)
+LENGTHS = Tensor("batch", "int32", table=True, optional=True, side_by_side=True)
 
 experiment = Experiment(
     name="decode_attention",
-    sizes=SIZES,
+    sizes=("batch", "heads", "kv_heads", "head_dim", "context"),
     axis="context",
-    inputs=inputs,
+    tensors={"q": QUERY, "k": CACHE, "v": CACHE, "o": replace(QUERY, out=True), "lengths": LENGTHS},
     run=decode_attention,
     reference=reference,
-    cost=formula,
-    plan=decode.plan,
-    tiles=decode.issued,
-    launches=_meta_launches,
+    cost=cost.decode_attention,
+    plan=plan,
+    issued=decode.issued,
+    launches=launches,
     sweep={
         "counted": {"batch": 2, "heads": 8, "kv_heads": 2, "head_dim": 64, "context": [128, 256, 512]},
         "timed": {"batch": 64, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": [512, 2048, 8192]},
         "compiled": {"batch": 128, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": [4096, 8192]},
     },
-    dtypes=("bf16", "fp16", "fp8"),
-    tolerance=lambda dtype: {"fp16": 2e-3, "bf16": 1e-2, "fp8": 2e-3}[dtype],
+    dtypes=decode.DTYPES,
+    mixed={"fp8": Mixed(("bf16", "fp16"), {"kv": "fp8"})},  # only the cache: products have 16 bits
+    conditions=decode.CONDITIONS,
+    edges=(
+        (2, 6, 2, 96, 131),  # padded dimensions, three heads on 16 rows
+        (3, 4, 4, 80, 37),  # no groups, shorter than a block
+        (1, 17, 1, 64, 129),  # one head more than the smallest tile
+        (1, 71, 1, 32, 200),  # more heads than the largest tile: two tiles
+        (1, 4, 2, 256, 77),
+        (2, 8, 1, 128, 300),
+    ),
 )
 
-unpacked_experiment = replace(experiment, run=unpacked, plan=partial(decode.plan, packed=False))
+unpacked_experiment = replace(experiment, variant="unpacked", run=unpacked, plan=partial(plan, packed=False))
 
+READ = replace(CACHE, reads="tokens kv_heads head_dim")
 ragged_experiment = replace(
     experiment,
-    inputs=_ragged_inputs,
-    run=ragged,
-    cost=lambda *, batch, context, **others: formula(
-        batch=batch, tokens=sum(ragged_lengths(batch, context)), **others
+    variant="ragged",
+    tensors={
+        **experiment.tensors,
+        "k": READ,
+        "v": READ,
+        "lengths": replace(
+            LENGTHS,
+            optional=False,
+            fill=lambda generator, shape, sizes: torch.tensor(
+                ragged_lengths(sizes["batch"], sizes["context"]), device=generator.device
+            ),
+        ),
+    },
+    derived={"tokens": lambda *, batch, context, **_: sum(ragged_lengths(batch, context))},
+    run=lambda q, k, v, lengths: decode_attention(q, k, v, lengths),
+    cost=lambda *, batch, context, **others: cost.decode_attention(
+        batch, tokens=sum(ragged_lengths(batch, context)), **others
     ),
-    tiles=lambda plan, *, batch, context, **others: decode.issued(
+    issued=lambda plan, *, batch, context, **others: decode.issued(
         plan, batch=batch, context=ragged_lengths(batch, context), lengths_itemsize=4, **others
     ),
-    launches=partial(_meta_launches, ragged=True),
 )

@@ -10,51 +10,18 @@ layer's traffic and products, not a model's numbers.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 
 from book import cost
 from kernels import decode_attention, kv_append, linear, mlp
-from kernels.contract import cache_checks, checks, devices
-from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract import devices
+from kernels.contract.checks import GROUPED, planned
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
-from kernels.linear import linear_kernel
+from kernels.contract.tensors import Tensor
 from kernels.tiling import decode, products
-
-# ------------------------- kernels.linear under the names that its tensors have here, for counting
-
-
-@triton.jit
-def qkv_kernel(
-    x_ptr, w_qkv_ptr, qkv_ptr, qkv_partials_ptr, M, N, K,
-    stride_xm, stride_xk, stride_wk, stride_wn,
-    SPLITS: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
-):  # fmt: skip
-    linear_kernel(
-        x_ptr, w_qkv_ptr, qkv_ptr, qkv_partials_ptr, M, N, K,
-        stride_xm, stride_xk, stride_wk, stride_wn,
-        SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
-    )  # fmt: skip
-
-
-@triton.jit
-def o_kernel(
-    o_ptr, w_o_ptr, h_ptr, o_partials_ptr, M, N, K,
-    stride_xm, stride_xk, stride_wk, stride_wn,
-    SPLITS: tl.constexpr,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
-):  # fmt: skip
-    linear_kernel(
-        o_ptr, w_o_ptr, h_ptr, o_partials_ptr, M, N, K,
-        stride_xm, stride_xk, stride_wk, stride_wn,
-        SPLITS, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
-    )  # fmt: skip
-
 
 WEIGHTS = ("w_qkv", "w_o", "w_gate", "w_up", "w_down")
 
@@ -81,53 +48,11 @@ def decode_step(
     Raises ValueError or TypeError, with the remedy, for tensors that don't fit each other.
     """
     weights = dict(zip(WEIGHTS, (w_qkv, w_o, w_gate, w_up, w_down), strict=True))
-    sizes = _sizes(x, weights, k_cache, v_cache, positions, lengths)
-    chosen = plan(**sizes, dtype=devices.dtype_name(x.dtype))
-    y = torch.empty_like(x, memory_format=torch.contiguous_format)
-    devices.launch(launches(chosen, x, weights, k_cache, v_cache, positions, y, lengths), x.device)
+    caches = {"k_cache": k_cache, "v_cache": v_cache, "positions": positions, "lengths": lengths}
+    sizes, dtype = experiment.check(x=x, **weights, **caches)
+    y = x.new_empty(x.shape)
+    devices.launch(launches(plan(**sizes, dtype=dtype), x=x, **weights, **caches, y=y), x.device)
     return y
-
-
-def _sizes(x: Any, weights: dict[str, Any], k_cache: Any, v_cache: Any, positions: Any, lengths: Any) -> dict:
-    checks.rank("decode_step", "x", x, "[batch, d_model]")
-    for name, w in weights.items():
-        checks.rank("decode_step", name, w, "[K, N]")
-    for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        checks.rank("decode_step", name, cache, cache_checks.CACHE)
-    checks.tensors("decode_step", x=x, **weights, k_cache=k_cache, v_cache=v_cache)
-    if x.dtype == torch.float32:
-        raise TypeError("x.dtype = fp32: decode_step runs in fp16 or bf16; use .half() on all of them.")
-    (batch, d_model), (_, kv_heads, context, head_dim) = x.shape, k_cache.shape
-    heads = max(weights["w_o"].shape[0] // head_dim, 1)
-    d_ff = weights["w_gate"].shape[1]
-    wanted = {
-        "w_o": (heads * head_dim, d_model),
-        "w_qkv": (d_model, (heads + 2 * kv_heads) * head_dim),
-        "w_gate": (d_model, d_ff),
-        "w_up": (d_model, d_ff),
-        "w_down": (d_ff, d_model),
-        "k_cache": (batch, kv_heads, context, head_dim),
-        "v_cache": (batch, kv_heads, context, head_dim),
-    }
-    given = {**weights, "k_cache": k_cache, "v_cache": v_cache}
-    for name, shape in wanted.items():
-        if given[name].shape != shape:
-            raise ValueError(
-                f"{name}.shape = {tuple(given[name].shape)}: it must be {shape}, from batch = {batch}, "
-                f"d_model = {d_model}, H = {heads}, G = {kv_heads}, head_dim = {head_dim} and d_ff = {d_ff}; "
-                f"for a weight that is stored transposed pass {name}.T."
-            )
-    if heads % kv_heads:
-        raise ValueError(
-            f"heads = {heads}, kv_heads = {kv_heads}: each KV head serves as many query heads as the others; "
-            "make heads a multiple of kv_heads."
-        )
-    cache_checks.side_by_side("decode_step", k_cache=k_cache, v_cache=v_cache)
-    cache_checks.table("decode_step", "positions", positions, x)
-    if lengths is not None:
-        cache_checks.table("decode_step", "lengths", lengths, x)
-    values = (batch, d_model, heads, kv_heads, head_dim, d_ff, context)
-    return dict(zip(SIZES, values, strict=True))
 
 
 @dataclass(frozen=True)
@@ -141,6 +66,11 @@ class Plan:
     mlp: mlp.Plan
 
 
+DTYPES = ("bf16", "fp16")
+CONDITIONS = {**GROUPED, **decode.FITS}
+
+
+@planned(dtypes=DTYPES, conditions=CONDITIONS)
 def plan(
     batch: int,
     d_model: int,
@@ -152,7 +82,7 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """What each part would choose by itself on `target`. Arguments and errors are the parts'."""
+    """What each part would choose by itself on `target`."""
     where = {"dtype": dtype, "target": target}
     return Plan(
         linear.plan(batch, d_model, (heads + 2 * kv_heads) * head_dim, **where),
@@ -163,56 +93,31 @@ def plan(
     )
 
 
-def launches(plan: Plan, x, weights, k_cache, v_cache, positions, y, lengths=None) -> list[Launch]:
+def launches(plan: Plan, x, w_qkv, w_o, w_gate, w_up, w_down, k_cache, v_cache, positions, y, lengths=None):
     """Every launch of the step, in order. All that passes between the parts is made here."""
     (batch, d_model), (kv_heads, head_dim) = x.shape, k_cache.shape[1::2]
-    qkv = x.new_empty(batch, weights["w_qkv"].shape[1])
+    qkv = x.new_empty(batch, w_qkv.shape[1])
     each = qkv.view(batch, -1, head_dim)  # q's heads, then k's, then v's: views, nothing is copied
     heads = each.shape[1] - 2 * kv_heads
     q, k, v = each.split((heads, kv_heads, kv_heads), dim=1)
     o = x.new_empty(batch, heads, head_dim)
     h = x.new_empty(batch, d_model)
-    to_qkv, *qkv_partials = linear.launches(plan.qkv, x, weights["w_qkv"], qkv)
-    to_h, *o_partials = linear.launches(plan.o, o.view(batch, -1), weights["w_o"], h)
+    to_qkv, *qkv_partials = linear.launches(plan.qkv, x, w_qkv, qkv)
+    to_h, *o_partials = linear.launches(plan.o, o.view(batch, -1), w_o, h)
     return [
-        replace(to_qkv, kernel=qkv_kernel, label="q, k and v projection"),
+        _called(to_qkv, "q, k and v projection", y="qkv", partials="qkv_partials"),
         *qkv_partials,
         *kv_append.launches(plan.append, k, v, k_cache, v_cache, positions),
-        *decode_attention.launches(plan.attention, q, k_cache, v_cache, lengths, o),
-        replace(to_h, kernel=o_kernel, label="o projection"),
+        *decode_attention.launches(plan.attention, q, k_cache, v_cache, o, lengths),
+        _called(to_h, "o projection", y="h", partials="o_partials"),
         *o_partials,
-        *mlp.launches(plan.mlp, h, weights["w_gate"], weights["w_up"], weights["w_down"], y),
+        *mlp.launches(plan.mlp, h, w_gate, w_up, w_down, y),
     ]
 
 
-# ------------------------------------------------------------------------------ the experiments
-
-SIZES = ("batch", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "context")
-
-
-def _shapes(*, batch, d_model, heads, kv_heads, head_dim, d_ff, context) -> dict[str, tuple[int, ...]]:
-    return {
-        "x": (batch, d_model),
-        "w_qkv": (d_model, (heads + 2 * kv_heads) * head_dim),
-        "w_o": (heads * head_dim, d_model),
-        "w_gate": (d_model, d_ff),
-        "w_up": (d_model, d_ff),
-        "w_down": (d_ff, d_model),
-        "k_cache": (batch, kv_heads, context, head_dim),
-        "v_cache": (batch, kv_heads, context, head_dim),
-    }
-
-
-def inputs(*, dtype: str = "fp16", device: str = "cpu", seed: int = 0, **sizes: int):
-    """Random tensors; weights keep the variance of what they multiply. The new token is the last."""
-    generator = torch.Generator(device).manual_seed(seed)
-    made = {}
-    for name, shape in _shapes(**sizes).items():
-        values = torch.randn(shape, generator=generator, device=device)
-        scale = shape[0] ** -0.5 if name in WEIGHTS else 1.0
-        made[name] = values.mul_(scale).to(devices.TORCH_DTYPES[dtype])
-    last = (sizes["batch"],), sizes["context"] - 1
-    return {**made, "positions": torch.full(*last, dtype=torch.int32, device=device)}
+def _called(launch: Launch, label: str, **names: str) -> Launch:
+    """The launch of a part under the names that it and its tensors have in the whole."""
+    return replace(launch, label=label, names=names)
 
 
 def reference(x, w_qkv, w_o, w_gate, w_up, w_down, k_cache, v_cache, positions, lengths=None):
@@ -231,38 +136,24 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     """What the five parts issue, and what they hand to each other."""
     batch, d_model, heads, kv_heads, head_dim, d_ff, context = (sizes[name] for name in SIZES)
     attention = {"heads": heads, "kv_heads": kv_heads, "head_dim": head_dim, "context": context}
-    columns = (heads + 2 * kv_heads) * head_dim
+    columns, size = (heads + 2 * kv_heads) * head_dim, {"itemsize": itemsize}
+    qkv = linear.experiment.issued(plan.qkv, m=batch, k=d_model, n=columns, **size)
+    o = linear.experiment.issued(plan.o, m=batch, k=heads * head_dim, n=d_model, **size)
     parts = (
-        _linear(plan.qkv, batch, d_model, columns, itemsize).renamed(
-            w="w_qkv", y="qkv", partials="qkv_partials"
-        ),
+        qkv.renamed(w="w_qkv", y="qkv", partials="qkv_partials"),
         cost.kv_append_issued(batch, kv_heads, head_dim, itemsize, positions_itemsize=4),
-        decode.issued(plan.attention, batch=batch, **attention, itemsize=itemsize).renamed(
+        decode.issued(plan.attention, batch=batch, **attention, **size).renamed(
             q="qkv", k="k_cache", v="v_cache"
         ),
-        _linear(plan.o, batch, heads * head_dim, d_model, itemsize).renamed(
-            x="o", w="w_o", y="h", partials="o_partials"
-        ),
-        mlp.issued(plan.mlp, m=batch, d_model=d_model, d_ff=d_ff, itemsize=itemsize).renamed(x="h"),
+        o.renamed(x="o", w="w_o", y="h", partials="o_partials"),
+        mlp.issued(plan.mlp, m=batch, d_model=d_model, d_ff=d_ff, **size).renamed(x="h"),
     )
     total = sum(parts[1:], parts[0])
     return replace(total, workspace=total.workspace | cost.decode_layer(**sizes, fused="none").workspace)
 
 
-def _linear(plan: products.Plan, m: int, k: int, n: int, itemsize: float) -> cost.Cost:
-    return linear.experiment.tiles(plan, m=m, k=k, n=n, itemsize=itemsize)
-
-
-def _meta_launches(plan: Plan, *, dtype: str, **sizes: int) -> list[Launch]:
-    kind = {"dtype": devices.TORCH_DTYPES[dtype], "device": "meta"}
-    made = {name: torch.empty(shape, **kind) for name, shape in _shapes(**sizes).items()}
-    positions = torch.empty(sizes["batch"], dtype=torch.int32, device="meta")
-    weights = {name: made[name] for name in WEIGHTS}
-    return launches(
-        plan, made["x"], weights, made["k_cache"], made["v_cache"], positions, torch.empty_like(made["x"])
-    )
-
-
+SIZES = ("batch", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "context")
+_CACHE = replace(kv_append.CACHE, writes=kv_append.NEW.shape)
 _LLAMA_3_8B = {"d_model": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "d_ff": 14_336}
 _SMALL = {"d_model": 256, "heads": 8, "kv_heads": 2, "head_dim": 32, "d_ff": 512}
 
@@ -270,25 +161,52 @@ experiment = Experiment(
     name="decode_step",
     sizes=SIZES,
     axis="batch",
-    inputs=inputs,
+    tensors={
+        "x": Tensor("batch d_model"),
+        "w_qkv": Tensor("d_model (heads+2*kv_heads)*head_dim", fan_in="d_model"),
+        "w_o": Tensor("heads*head_dim d_model", fan_in="heads*head_dim"),
+        "w_gate": Tensor("d_model d_ff", fan_in="d_model"),
+        "w_up": Tensor("d_model d_ff", fan_in="d_model"),
+        "w_down": Tensor("d_ff d_model", fan_in="d_ff"),
+        "k_cache": _CACHE,
+        "v_cache": _CACHE,
+        # the new token is the last
+        "positions": replace(
+            kv_append.POSITIONS,
+            fill=lambda generator, shape, sizes: torch.full(
+                shape, sizes["context"] - 1, device=generator.device
+            ),
+        ),
+        "lengths": decode_attention.LENGTHS,
+        "y": Tensor("batch d_model", out=True),
+    },
     run=decode_step,
     reference=reference,
     cost=cost.decode_layer,
     plan=plan,
-    tiles=issued,
-    launches=_meta_launches,
+    issued=issued,
+    launches=launches,
     sweep={
         "counted": {"batch": [1, 4, 8], **_SMALL, "context": 128},
         "timed": {"batch": [1, 4, 16, 64, 128, 256], **_LLAMA_3_8B, "context": 2048},
         "compiled": {"batch": 64, **_LLAMA_3_8B, "context": 4096},
     },
-    dtypes=("bf16", "fp16"),
+    dtypes=DTYPES,
+    conditions=CONDITIONS,
+    edges=(
+        (3, 128, 4, 2, 32, 192, 64),
+        (1, 100, 4, 2, 32, 77, 1),
+        (5, 128, 6, 2, 20, 192, 131),
+        (2, 128, 2, 2, 32, 192, 300),
+    ),
 )
 
 # The same, swept over the context: the weights' share of the time shrinks.
 context_experiment = replace(
     experiment,
+    variant="context",
     axis="context",
+    edges=(),
     sweep={
         "counted": {"batch": 4, **_SMALL, "context": [64, 128, 256]},
         "timed": {"batch": 32, **_LLAMA_3_8B, "context": [256, 1024, 4096, 16_384]},

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 import torch
 
 from book import cost
-from kernels.contract import attention_inputs, devices
-from kernels.contract.attention_inputs import inputs, meta, reference
+from kernels.contract import devices
+from kernels.contract.checks import GROUPED, planned
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
-from kernels.tiling.products import power_of_two
+from kernels.contract.tensors import Tensor
+from kernels.tiling.integers import ceil_div, power_of_two
 
 
 @triton.jit
@@ -109,10 +111,9 @@ def flash_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.
     and sums in fp32, scale 1 / sqrt(d); any L >= 1; strides are free but for the last, which is 1.
     Raises ValueError or TypeError, with the remedy, for tensors that don't fit each other.
     """
-    batch, length, heads, kv_heads, head_dim = attention_inputs.shapes("flash_attention", q, k, v)
-    chosen = plan(batch, length, heads, kv_heads, head_dim, devices.dtype_name(q.dtype))
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    devices.launch(_launches(chosen, q, k, v, o), q.device)
+    sizes, dtype = experiment.check(q=q, k=k, v=v)
+    o = q.new_empty(q.shape)
+    devices.launch(launches(plan(**sizes, dtype=dtype), q, k, v, o), q.device)
     return o
 
 
@@ -128,7 +129,7 @@ class Plan:
 
     def programs(self, batch: int, length: int, heads: int) -> int:
         """One for each block of queries of each head."""
-        return batch * heads * -(-length // self.block_m)
+        return batch * heads * ceil_div(length, self.block_m)
 
 
 # block_m, block_n, block_dim, warps, stages: what fits registers and shared memory. For each padded
@@ -173,6 +174,15 @@ _TABLE = {
 }
 
 
+DTYPES = ("bf16", "fp16")
+CONDITIONS = {
+    **GROUPED,
+    "head_dim in (64, 96, 128, 256)": "there are tiles for 64, 96, 128 and 256; pad q, k and v with zeros to "
+    "the next of these, and scale q",
+}
+
+
+@planned(dtypes=DTYPES, conditions=CONDITIONS)
 def plan(
     batch: int,
     length: int,
@@ -182,20 +192,16 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """The tile for this head_dim on `target`: the largest that gives every multiprocessor a program.
-
-    dtype: operands; by default what the device at hand uses. target: a `Target`, its name, or None
-    for the device at hand. Raises ValueError for sizes, a dtype or a target it has no tile for.
-    """
-    chip, sms = attention_inputs.refuse(batch, length, heads, kv_heads, head_dim, dtype, target)
+    """The tile for this head_dim on `target`: the largest that gives every multiprocessor a program."""
     padded = max(64, power_of_two(head_dim))
-    for tile in (tile for tile in _TABLE[chip.name] if tile.block_dim == padded):
-        if tile.block_m <= length and tile.programs(batch, length, heads) >= sms:
+    for tile in (tile for tile in _TABLE[target.name] if tile.block_dim == padded):
+        if tile.block_m <= length and tile.programs(batch, length, heads) >= target.sm_count:
             break
     return tile
 
 
-def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
+def launches(plan: Plan, q, k, v, o) -> list[Launch]:
+    """The one launch; strides are those of the tensors."""
     batch, length, heads, head_dim = q.shape
     scale = math.log2(math.e) / math.sqrt(head_dim)  # with exp2, which the hardware has
     strides = [s for x in (q, k, v) for s in x.stride()[:3]]
@@ -214,7 +220,20 @@ def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
     return [Launch(flash_attention_kernel, grid, args, options, "flash attention")]
 
 
-# ------------------------------------------------------------------------------- the experiment
+def reference(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """softmax(q k^T / sqrt(d), causal) v in float64 by torch, 1,024 queries at a time."""
+    batch, length, heads, head_dim = q.shape
+    group = heads // k.shape[2]
+    o = torch.empty(q.shape, dtype=torch.float64, device=q.device)
+    positions = torch.arange(length, device=q.device)
+    for b in range(batch):
+        for h in range(heads):
+            keys, values = (x[b, :, h // group].double() for x in (k, v))
+            for rows in positions.split(1024):  # their scores are length * 1024 numbers of 8 bytes
+                scores = q[b, rows, h].double() @ keys.T / math.sqrt(head_dim)
+                scores = scores.masked_fill(positions[None, :] > rows[:, None], -math.inf)
+                o[b, rows, h] = scores.softmax(-1) @ values
+    return o
 
 
 def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
@@ -228,17 +247,21 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     return replace(products, workspace_flops=visits * per_visit)
 
 
+# a block of up to 128 tokens is addressed in 31 bits
+QUERY = Tensor("batch length heads head_dim", side_by_side=True, within={"length": 2**24})
+KEYS = replace(QUERY, shape="batch length kv_heads head_dim")
+
 experiment = Experiment(
     name="flash_attention",
-    sizes=attention_inputs.SIZES,
+    sizes=("batch", "length", "heads", "kv_heads", "head_dim"),
     axis="length",
-    inputs=inputs,
+    tensors={"q": QUERY, "k": KEYS, "v": KEYS, "o": replace(QUERY, out=True)},
     run=flash_attention,
     reference=reference,
     cost=cost.flash_attention,
     plan=plan,
-    tiles=issued,
-    launches=lambda plan, *, dtype, **sizes: _launches(plan, *meta(dtype=dtype, **sizes)),
+    issued=issued,
+    launches=launches,
     sweep={
         "counted": {"batch": 1, "length": [64, 200, 300], "heads": 4, "kv_heads": 1, "head_dim": 64},
         "timed": {
@@ -250,5 +273,14 @@ experiment = Experiment(
         },
         "compiled": {"batch": 1, "length": [512, 8192], "heads": 32, "kv_heads": 8, "head_dim": 128},
     },
-    dtypes=("bf16", "fp16"),
+    dtypes=DTYPES,
+    conditions=CONDITIONS,
+    edges=(
+        (1, 1, 2, 1, 64),
+        (1, 127, 2, 1, 64),
+        (1, 300, 2, 1, 64),
+        (2, 70, 3, 3, 96),
+        (1, 70, 4, 2, 128),
+        (1, 70, 3, 1, 256),
+    ),
 )

@@ -13,7 +13,7 @@ from book import cost
 from kernels import stream
 from kernels.contract import checks, devices
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
 from kernels.stream import Plan
 
@@ -42,25 +42,22 @@ def fma_chain(x: torch.Tensor, k: int) -> torch.Tensor:
 
     Raises ValueError or TypeError, with the remedy, for k < 1 or a tensor it can't stream.
     """
-    checks.vectors("fma_chain", x=x)
-    checks.sizes(k=k)
+    sizes, dtype = experiment.check(x=x)
     y = torch.empty_like(x)
-    devices.launch(_launches(plan(len(x), k, devices.dtype_name(x.dtype)), x, y, k), x.device)
+    devices.launch(launches(plan(**sizes, k=k, dtype=dtype), x, y, k), x.device)
     return y
 
 
 def plan(n: int, k: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
     """Blocks as for `stream`: each thread then has 8 to 32 independent chains, which hides latency."""
     checks.sizes(k=k)
-    return stream.plan(n, dtype, target)
+    return stream.plan(n, dtype or "fp32", target)
 
 
-def _launches(plan: Plan, x: torch.Tensor, y: torch.Tensor, k: int) -> list[Launch]:
+def launches(plan: Plan, x: torch.Tensor, y: torch.Tensor, k: int) -> list[Launch]:
+    """The one launch that puts the chain's end into y."""
     args, options = (x, y, SCALE, SHIFT, len(x)), {"LINKS": k, **plan.options}
     return [Launch(fma_chain_kernel, plan.grid(len(x)), args, options, "fma_chain")]
-
-
-# ------------------------------------------------------------------------------- the experiment
 
 
 def reference(x: torch.Tensor, k: int) -> torch.Tensor:
@@ -71,26 +68,20 @@ def reference(x: torch.Tensor, k: int) -> torch.Tensor:
     return x
 
 
-experiment = Experiment(
+experiment = replace(
+    stream.experiment,
     name="fma_chain",
     sizes=("n", "k"),
     axis="k",
-    inputs=lambda *, n, k, dtype="fp32", device="cpu", seed=0: {
-        "x": stream.random(n, dtype, device, seed),
-        "k": k,
-    },
     run=fma_chain,
     reference=reference,
     cost=cost.fma_chain,
     plan=plan,
-    tiles=lambda plan, *, n, k, itemsize=4: replace(
-        cost.fma_chain(n, k, itemsize), flops=cost.fma_chain(plan.grid(n)[0] * plan.block, k).flops
-    ),
-    launches=lambda plan, *, n, k, dtype: _launches(plan, stream.meta(n, dtype), stream.meta(n, dtype), k),
+    issued=lambda plan, *, n, k, itemsize=4: stream.whole_blocks(plan, cost.fma_chain(n, k, itemsize), n),
+    launches=launches,
     sweep={
         "counted": {"n": 16_384, "k": [1, 16, 256]},
         "timed": {"n": 2**26, "k": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]},
         "compiled": {"n": 2**24, "k": 256},
     },
-    dtypes=("fp32", "fp16", "bf16"),
 )

@@ -7,22 +7,25 @@ do is to keep enough bytes in flight: wide loads along whichever axis of w lies 
 split between programs where N alone gives too few.
 """
 
-import functools
 from dataclasses import replace
+from functools import partial
 
 import torch
 
 from book import cost
 from kernels import matmul
-from kernels.contract import checks, devices
+from kernels.contract import devices
+from kernels.contract.checks import planned
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
-from kernels.linear import add_partials_kernel
-from kernels.tiling import products
-from kernels.tiling.products import Plan
+from kernels.contract.tensors import Tensor
+from kernels.linear import add_partials
+from kernels.tiling.integers import ceil_div, power_of_two
+from kernels.tiling.products import MAX_SPLITS, Plan
 
-MAX_ROWS = 4  # more rows want more sums than there are registers: that is `kernels.linear`'s work
+# more rows want more sums than there are registers
+FEW_ROWS = {"m <= 4": "gemv keeps the sums of at most 4 rows in registers; use kernels.linear"}
 
 
 @triton.jit
@@ -75,48 +78,41 @@ def gemv(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     """
     vector = isinstance(x, torch.Tensor) and x.ndim == 1
     rows = x[None] if vector else x
-    m, k, n = matmul.shapes("gemv", rows, w)
+    sizes, dtype = experiment.check(x=rows, w=w)
     along = "k" if abs(w.stride(0)) <= abs(w.stride(1)) else "n"
-    chosen = plan(m, k, n, devices.dtype_name(x.dtype), along=along)
-    y = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    devices.launch(_launches(chosen, rows, w, y), x.device)
+    y = x.new_empty(sizes["m"], sizes["n"])
+    devices.launch(launches(plan(**sizes, dtype=dtype, along=along), rows, w, y), x.device)
     return y[0] if vector else y
 
 
+@planned(conditions=FEW_ROWS)
 def plan(
     m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None, along: str = "k"
 ) -> Plan:
     """Tiles of 4,096 weights, long on the axis of w that lies side by side (`along`: "k" or "n").
 
     That is 64 bytes in flight for each thread at two bytes a weight; K is split until there are
-    about four programs a multiprocessor. Raises ValueError for a size below 1 or more than MAX_ROWS
-    rows, and for a dtype or target that is not known.
+    about four programs a multiprocessor.
     """
-    checks.sizes(m=m, k=k, n=n)
-    if m > MAX_ROWS:
-        raise ValueError(
-            f"m = {m}: gemv keeps the sums of at most {MAX_ROWS} rows in registers; use kernels.linear."
-        )
-    chip, multiprocessors = devices.chip(target)
-    checks.dtype(devices.default_dtype() if dtype is None else dtype, chip)
-    block_m = products.power_of_two(m)
+    block_m = power_of_two(m)
     weights = min(4096, 8192 // block_m)
     if along == "k":
-        block_k = max(16, min(products.power_of_two(k), 512))
-        block_n = max(1, min(products.power_of_two(n), weights // block_k))
+        block_k = max(16, min(power_of_two(k), 512))
+        block_n = max(1, min(power_of_two(n), weights // block_k))
     else:
-        block_n = max(16, min(products.power_of_two(n), 256))
-        while block_n > 64 and -(-n // block_n) * products.MAX_SPLITS < 2 * multiprocessors:
+        block_n = max(16, min(power_of_two(n), 256))
+        while block_n > 64 and ceil_div(n, block_n) * MAX_SPLITS < 2 * target.sm_count:
             block_n //= 2
-        block_k = max(1, min(products.power_of_two(k), weights // block_n))
+        block_k = max(1, min(power_of_two(k), weights // block_n))
     tile = Plan(block_m, block_n, block_k, num_warps=4, num_stages=1)
-    k_blocks = -(-k // block_k)
-    splits = max(1, min(round(4 * multiprocessors / tile.tiles(m, n)), k_blocks, products.MAX_SPLITS))
-    splits = -(-k_blocks // -(-k_blocks // splits))  # no split without a piece of K
+    k_blocks = ceil_div(k, block_k)
+    splits = max(1, min(round(4 * target.sm_count / tile.tiles(m, n)), k_blocks, MAX_SPLITS))
+    splits = ceil_div(k_blocks, ceil_div(k_blocks, splits))  # no split without a piece of K
     return tile if splits == 1 else replace(tile, splits=splits, reduce_block=256)
 
 
-def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+def launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+    """The launches that put x @ w into y on `plan`; with splits, the workspace is made here."""
     (m, k), n = x.shape, w.shape[1]
     partials = y
     if plan.splits > 1:
@@ -125,67 +121,35 @@ def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> 
     options = {"SPLITS": plan.splits, "BLOCK_M": plan.block_m, "BLOCK_N": plan.block_n}
     options |= {"BLOCK_K": plan.block_k, "num_warps": plan.num_warps, "num_stages": plan.num_stages}
     main = Launch(gemv_kernel, (plan.programs(m, n),), args, options, "gemv")
-    if plan.splits == 1:
-        return [main]
-    grid = (-(-m * n // plan.reduce_block),)
-    options = {"SPLITS": plan.splits, "BLOCK": plan.reduce_block, "num_warps": 4, "num_stages": 1}
-    return [main, Launch(add_partials_kernel, grid, (partials, y, m * n), options, "add partials")]
+    return [main, *add_partials(plan, partials, y)]
 
 
-# ------------------------------------------------------------------------------ the experiments
-
-
-def inputs(*, m: int, k: int, n: int, dtype: str = "fp16", device: str = "cpu", seed: int = 0):
-    """Random x[m, k] and w[k, n]; w is stored as [n, k], as in a checkpoint."""
-    made = matmul.inputs(m=m, k=k, n=n, dtype=dtype, device=device, seed=seed)
-    return {"x": made["x"], "w": made["w"].reshape(n, k).T}
-
-
-def issued(plan: Plan, *, m: int, k: int, n: int, itemsize: float = 2) -> cost.Cost:
+def issued(plan: Plan, **sizes: float) -> cost.Cost:
     """What `plan` issues for this problem."""
-    return cost.gemv_issued(
-        m,
-        k,
-        n,
-        block_m=plan.block_m,
-        block_n=plan.block_n,
-        block_k=plan.block_k,
-        splits=plan.splits,
-        reduce_block=plan.reduce_block,
-        itemsize=itemsize,
-    )
+    return cost.gemv_issued(**sizes, **plan.blocks)
 
 
-def _meta_launches(plan: Plan, *, m: int, k: int, n: int, dtype: str, along: str = "k") -> list[Launch]:
-    def meta(*shape: int) -> torch.Tensor:
-        return torch.empty(shape, dtype=devices.TORCH_DTYPES[dtype], device="meta")
-
-    return _launches(plan, meta(m, k), meta(n, k).T if along == "k" else meta(k, n), meta(m, n))
-
-
-experiment = Experiment(
+experiment = replace(
+    matmul.experiment,
     name="gemv",
-    sizes=("m", "k", "n"),
     axis="n",
-    inputs=inputs,
+    tensors={**matmul.experiment.tensors, "w": Tensor("k n", stored="n k")},
     run=gemv,
-    reference=matmul.reference,
-    cost=cost.linear,
     plan=plan,
-    tiles=issued,
-    launches=_meta_launches,
+    issued=issued,
+    launches=launches,
     sweep={
         "counted": {"m": 1, "k": 1024, "n": [64, 256]},
         # Llama-3-8B: k and v, q and o, gate and up, the head
         "timed": {"m": 1, "k": 4096, "n": [1024, 4096, 14_336, 128_256]},
         "compiled": {"m": 1, "k": 4096, "n": 14_336},
     },
+    unit="vector",
+    conditions=FEW_ROWS,
+    edges=((1, 463, 67), (4, 130, 41), (2, 37, 523), (1, 512, 64)),
 )
 
 # The same for a weight that is stored as [k, n].
 kn_experiment = replace(
-    experiment,
-    inputs=matmul.inputs,
-    plan=functools.partial(plan, along="n"),
-    launches=functools.partial(_meta_launches, along="n"),
+    experiment, variant="kn", tensors=matmul.experiment.tensors, plan=partial(plan, along="n")
 )

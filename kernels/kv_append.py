@@ -6,15 +6,18 @@ read beside the new numbers, and it is named. What is written is a layer's share
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from book import catalog, cost
-from kernels.contract import cache_checks, checks, devices
+from kernels.contract import devices
+from kernels.contract.checks import planned
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
+from kernels.contract.tensors import Tensor
+from kernels.tiling.integers import ceil_div, power_of_two
 
 
 @triton.jit
@@ -62,34 +65,11 @@ def kv_append(
 
     Raises ValueError or TypeError, with the remedy, for tensors that do not fit together.
     """
-    _check(k, v, k_cache, v_cache, positions)
-    if k.dtype == cache_checks.FP8:  # only moved, so plain bytes: that works on every card
-        k, v, k_cache, v_cache = (x.view(torch.uint8) for x in (k, v, k_cache, v_cache))
-    chosen = _blocks(k.shape[1], k.shape[2], k.element_size())
-    devices.launch(launches(chosen, k, v, k_cache, v_cache, positions), k.device)
-
-
-def _check(k: Any, v: Any, k_cache: Any, v_cache: Any, positions: Any) -> None:
-    new, stored = {"k": k, "v": v}, {"k_cache": k_cache, "v_cache": v_cache}
-    for name, x in new.items():
-        checks.rank("kv_append", name, x, "[batch, kv_heads, head_dim]")
-    for name, x in stored.items():
-        checks.rank("kv_append", name, x, cache_checks.CACHE)
-    every = {**new, **stored}
-    if not all(isinstance(x, torch.Tensor) and x.dtype == cache_checks.FP8 for x in every.values()):
-        checks.tensors("kv_append", **every)
-    cache_checks.same_device(k, "k", **every)
-    cache_checks.side_by_side("kv_append", **every)
-    if v.shape != k.shape:
-        raise ValueError(f"v.shape = {tuple(v.shape)}, k.shape = {tuple(k.shape)}: give as many of each.")
-    for name, x in stored.items():
-        if (x.shape[0], x.shape[1], x.shape[3]) != tuple(k.shape) or x.shape != k_cache.shape:
-            raise ValueError(
-                f"{name}.shape = {tuple(x.shape)}: kv_append needs {name}{cache_checks.CACHE} with the "
-                f"batch, kv_heads and head_dim of k, {tuple(k.shape)}; for [batch, context, kv_heads, "
-                f"head_dim] pass {name}.transpose(1, 2)."
-            )
-    cache_checks.table("kv_append", "positions", positions, k)
+    tensors = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache}
+    sizes, dtype = experiment.check(**tensors, positions=positions)
+    if k.element_size() == 1:  # only moved, so plain bytes: that works on every card
+        tensors = {name: x.view(torch.uint8) for name, x in tensors.items()}
+    devices.launch(launches(plan(**sizes, dtype=dtype), **tensors, positions=positions), k.device)
 
 
 @dataclass(frozen=True)
@@ -102,9 +82,13 @@ class Plan:
 
     def grid(self, batch: int, kv_heads: int) -> tuple[int]:
         """One program for each sequence and block of heads."""
-        return (batch * -(-kv_heads // self.block_heads),)
+        return (batch * ceil_div(kv_heads, self.block_heads),)
 
 
+DTYPES = ("bf16", "fp16", "fp32", "fp8")
+
+
+@planned(dtypes=DTYPES)
 def plan(
     batch: int,
     kv_heads: int,
@@ -113,27 +97,10 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """Up to 2 KiB of K a program: 16 bytes for each of its 128 threads. The same on every target.
-
-    Raises ValueError for a size below 1, and for a dtype or target that is not known.
-    """
-    checks.sizes(batch=batch, kv_heads=kv_heads, head_dim=head_dim, context=context)
-    dtype = devices.default_dtype() if dtype is None else dtype
-    chip, _ = devices.chip(target)
-    if dtype != "fp8":
-        checks.dtype(dtype, chip)
-    return _blocks(kv_heads, head_dim, catalog.itemsize(dtype))
-
-
-def _blocks(kv_heads: int, head_dim: int, itemsize: float) -> Plan:
-    dim = _power_of_two(head_dim)
-    heads = min(max(int(2048 / (dim * itemsize)), 1), _power_of_two(kv_heads))
+    """Up to 2 KiB of K a program: 16 bytes for each of its 128 threads. The same on every target."""
+    dim, itemsize = power_of_two(head_dim), catalog.itemsize(dtype)
+    heads = min(max(int(2048 / (dim * itemsize)), 1), power_of_two(kv_heads))
     return Plan(heads, dim, 4 if heads * dim * itemsize >= 2048 else 1)
-
-
-def _power_of_two(x: int) -> int:
-    """The least power of two that is at least x: what tl.arange can count to."""
-    return 1 << max(x - 1, 0).bit_length()
 
 
 def launches(plan: Plan, k, v, k_cache, v_cache, positions) -> list[Launch]:
@@ -146,63 +113,48 @@ def launches(plan: Plan, k, v, k_cache, v_cache, positions) -> list[Launch]:
     return [Launch(kv_append_kernel, plan.grid(batch, kv_heads), args, options, "kv append")]
 
 
-# ------------------------------------------------------------------------------- the experiment
-
-
-def inputs(*, batch, kv_heads, head_dim, context, dtype="fp16", device="cpu", seed=0):
-    """Random k and v, an empty (zero) cache for both, and a random place for each sequence."""
-    generator = torch.Generator(device).manual_seed(seed)
-    kind = cache_checks.FP8 if dtype == "fp8" else devices.TORCH_DTYPES[dtype]
-    k, v = torch.randn(2, batch, kv_heads, head_dim, generator=generator, device=device).to(kind)
-    cache = torch.zeros(2, batch, kv_heads, context, head_dim, dtype=kind, device=device)
-    where = torch.randint(context, (batch,), generator=generator, device=device, dtype=torch.int32)
-    return {"k": k, "v": v, "cache": cache, "positions": where}
-
-
-def append(k, v, cache, positions) -> torch.Tensor:
-    """`kv_append` into cache[2, batch, kv_heads, context, head_dim], K first; returns the cache."""
-    kv_append(k, v, cache[0], cache[1], positions)
-    return cache
-
-
-def reference(k, v, cache, positions) -> torch.Tensor:
-    """What was in an empty cache must be there and nothing else: float64, one sequence at a time."""
-    expected = torch.zeros(cache.shape, dtype=torch.float64, device=cache.device)
+def reference(k, v, k_cache, v_cache, positions) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both caches afterwards in float64, one sequence at a time; what was in them stays."""
+    keys, values = (x.to(torch.float64, copy=True) for x in (k_cache, v_cache))
     for i, position in enumerate(positions.tolist()):
-        expected[0, i, :, position], expected[1, i, :, position] = k[i].double(), v[i].double()
-    return expected
+        keys[i, :, position], values[i, :, position] = k[i].double(), v[i].double()
+    return keys, values
 
 
-def formula(*, batch, kv_heads, head_dim, context, itemsize=2) -> cost.Cost:
-    """`cost.kv_append`: the size of the cache is not in it."""
-    return cost.kv_append(batch, kv_heads, head_dim, itemsize)
-
-
-def _meta_launches(plan: Plan, *, batch, kv_heads, head_dim, context, dtype) -> list[Launch]:
-    kind = torch.uint8 if dtype == "fp8" else devices.TORCH_DTYPES[dtype]
-    k, v = torch.empty(2, batch, kv_heads, head_dim, dtype=kind, device="meta")
-    k_cache, v_cache = torch.empty(2, batch, kv_heads, context, head_dim, dtype=kind, device="meta")
-    return launches(plan, k, v, k_cache, v_cache, torch.empty(batch, dtype=torch.int32, device="meta"))
-
+NEW = Tensor("batch kv_heads head_dim", side_by_side=True)
+CACHE = Tensor("batch kv_heads context head_dim", side_by_side=True)
+EMPTY = Tensor(CACHE.shape, reads="", writes=NEW.shape, fill="zeros", side_by_side=True)
+POSITIONS = Tensor(
+    "batch",
+    "int32",
+    table=True,
+    side_by_side=True,
+    fill=lambda generator, shape, sizes: torch.randint(
+        sizes["context"], shape, generator=generator, device=generator.device, dtype=torch.int32
+    ),
+)
 
 experiment = Experiment(
     name="kv_append",
     sizes=("batch", "kv_heads", "head_dim", "context"),
     axis="batch",
-    inputs=inputs,
-    run=append,
+    tensors={"k": NEW, "v": NEW, "k_cache": EMPTY, "v_cache": EMPTY, "positions": POSITIONS},
+    run=kv_append,
     reference=reference,
-    cost=formula,
+    # the size of the cache is not in it
+    cost=lambda *, batch, context, **others: cost.kv_append(batch, **others),
     plan=plan,
-    tiles=lambda plan, *, batch, kv_heads, head_dim, context, itemsize=2: cost.kv_append_issued(
-        batch, kv_heads, head_dim, itemsize, positions_itemsize=4
+    issued=lambda plan, *, batch, context, **others: cost.kv_append_issued(
+        batch, **others, positions_itemsize=4
     ),
-    launches=_meta_launches,
+    launches=launches,
     sweep={
         "counted": {"batch": [1, 8, 32], "kv_heads": 8, "head_dim": 128, "context": 64},
         "timed": {"batch": [64, 512, 4096], "kv_heads": 8, "head_dim": 128, "context": 64},
         "compiled": {"batch": 64, "kv_heads": 8, "head_dim": 128, "context": 4096},
     },
-    dtypes=("bf16", "fp16", "fp32", "fp8"),
-    tolerance=lambda dtype: 0.0,  # nothing is computed: the numbers arrive as they were
+    unit="vector",
+    dtypes=DTYPES,
+    tolerances=dict.fromkeys(DTYPES, 0.0),  # nothing is computed: the numbers arrive as they were
+    edges=((1, 1, 16, 1), (3, 5, 96, 7), (2, 40, 64, 5), (1, 2, 576, 4)),
 )

@@ -6,15 +6,17 @@ split as well: `splits` programs share a tile, each writes an fp32 partial sum, 
 adds those up in a fixed order (the result is the same in every run). Their traffic is named.
 """
 
+from dataclasses import replace
+
 import torch
 
-from book import cost
 from kernels import matmul
 from kernels.contract import devices
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.launch import Launch
 from kernels.matmul import tile_position, tile_product
 from kernels.tiling import products
+from kernels.tiling.integers import ceil_div
 from kernels.tiling.products import Plan
 
 
@@ -68,10 +70,9 @@ def linear(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     For a weight that is stored as [N, K] pass `w.T`; nothing is copied. Raises ValueError or
     TypeError, with the remedy, for tensors it cannot multiply.
     """
-    m, k, n = matmul.shapes("linear", x, w)
-    chosen = plan(m, k, n, devices.dtype_name(x.dtype))
-    y = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    devices.launch(launches(chosen, x, w, y), x.device)
+    sizes, dtype = experiment.check(x=x, w=w)
+    y = x.new_empty(sizes["m"], sizes["n"])
+    devices.launch(launches(plan(**sizes, dtype=dtype), x, w, y), x.device)
     return y
 
 
@@ -87,38 +88,28 @@ def launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> l
     args = (x, w, y, partials, m, n, k, *x.stride(), *w.stride())
     options = {"SPLITS": plan.splits, **plan.options(m, k, n)}
     main = Launch(linear_kernel, (plan.programs(m, n),), args, options, "linear")
+    return [main, *add_partials(plan, partials, y)]
+
+
+def add_partials(plan: Plan, partials: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+    """The launch that adds the partial sums of `plan` up into y; none where K is not split."""
     if plan.splits == 1:
-        return [main]
-    grid = (-(-m * n // plan.reduce_block),)
+        return []
+    grid = (ceil_div(y.numel(), plan.reduce_block),)
     options = {"SPLITS": plan.splits, "BLOCK": plan.reduce_block, "num_warps": 4, "num_stages": 1}
-    return [main, Launch(add_partials_kernel, grid, (partials, y, m * n), options, "add partials")]
+    return [Launch(add_partials_kernel, grid, (partials, y, y.numel()), options, "add partials")]
 
 
-# ------------------------------------------------------------------------------- the experiment
-
-
-def _meta_launches(plan: Plan, *, m: int, k: int, n: int, dtype: str) -> list[Launch]:
-    x, w, y = (
-        torch.empty(shape, dtype=devices.TORCH_DTYPES[dtype], device="meta")
-        for shape in ((m, k), (k, n), (m, n))
-    )
-    return launches(plan, x, w, y)
-
-
-experiment = Experiment(
+experiment = replace(
+    matmul.experiment,
     name="linear",
-    sizes=("m", "k", "n"),
-    axis="m",
-    inputs=matmul.inputs,
     run=linear,
-    reference=matmul.reference,
-    cost=cost.linear,
     plan=plan,
-    tiles=matmul.issued,
-    launches=_meta_launches,
+    launches=launches,
     sweep={
         "counted": {"m": [1, 16, 256], "k": 1024, "n": 1024},
         "timed": {"m": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096], "k": 8192, "n": 8192},
         "compiled": {"m": [1, 16, 64, 256, 4096], "k": 4096, "n": 4096},
     },
+    edges=((1, 463, 523), (3, 1328, 37), (37, 463, 1328), (130, 200, 257), (1, 256, 128), (64, 64, 128)),
 )

@@ -8,9 +8,11 @@ them, and keeps the sum in registers. The larger the tile, the more often each l
 import torch
 
 from book import cost
-from kernels.contract import checks, devices
+from kernels.contract import devices
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
+from kernels.contract.tensors import Tensor
 from kernels.tiling import products
 from kernels.tiling.products import Plan
 
@@ -99,42 +101,20 @@ def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 
     Raises ValueError or TypeError, with the remedy, for tensors it cannot multiply.
     """
-    m, k, n = shapes("matmul", x, w)
-    y = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    devices.launch(_launches(products.whole(m, k, n, devices.dtype_name(x.dtype)), x, w, y), x.device)
+    sizes, dtype = experiment.check(x=x, w=w)
+    y = x.new_empty(sizes["m"], sizes["n"])
+    devices.launch(launches(plan(**sizes, dtype=dtype), x, w, y), x.device)
     return y
 
 
-def shapes(kernel: str, x: torch.Tensor, w: torch.Tensor) -> tuple[int, int, int]:
-    """(M, K, N) of x[M, K] @ w[K, N], once both have been checked."""
-    checks.rank(kernel, "x", x, "[M, K]")
-    checks.rank(kernel, "w", w, "[K, N]")
-    checks.tensors(kernel, x=x, w=w)
-    if x.shape[1] != w.shape[0]:
-        raise ValueError(
-            f"w.shape = {tuple(w.shape)}: its first size must be K = {x.shape[1]}, the last of x; for a "
-            "weight that is stored as [N, K] pass w.T."
-        )
-    return x.shape[0], x.shape[1], w.shape[1]
+plan = products.whole
 
 
-def _launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+def launches(plan: Plan, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor) -> list[Launch]:
+    """The one launch that puts x @ w into y on `plan`."""
     (m, k), n = x.shape, w.shape[1]
     args = (x, w, y, m, n, k, *x.stride(), *w.stride())
     return [Launch(matmul_kernel, (plan.tiles(m, n),), args, plan.options(m, k, n), "matmul")]
-
-
-# ------------------------------------------------------------------------------- the experiment
-
-
-def inputs(*, m: int, k: int, n: int, dtype: str = "fp16", device: str = "cpu", seed: int = 0):
-    """Random x[m, k] and w[k, n] with entries of variance 1."""
-    generator = torch.Generator(device).manual_seed(seed)
-
-    def random(*shape):
-        return torch.randn(shape, generator=generator, device=device).to(devices.TORCH_DTYPES[dtype])
-
-    return {"x": random(m, k), "w": random(k, n)}
 
 
 def reference(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -142,40 +122,22 @@ def reference(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return x.double() @ w.double()
 
 
-def _meta_launches(plan: Plan, *, m: int, k: int, n: int, dtype: str) -> list[Launch]:
-    x, w, y = (
-        torch.empty(shape, dtype=devices.TORCH_DTYPES[dtype], device="meta")
-        for shape in ((m, k), (k, n), (m, n))
-    )
-    return _launches(plan, x, w, y)
-
-
-def issued(plan: Plan, *, m: int, k: int, n: int, itemsize: float = 2) -> cost.Cost:
+def issued(plan: Plan, **sizes: float) -> cost.Cost:
     """What `plan` issues for this problem."""
-    return cost.linear_issued(
-        m,
-        k,
-        n,
-        block_m=plan.block_m,
-        block_n=plan.block_n,
-        block_k=plan.block_k,
-        splits=plan.splits,
-        reduce_block=plan.reduce_block,
-        itemsize=itemsize,
-    )
+    return cost.linear_issued(**sizes, **plan.blocks)
 
 
 experiment = Experiment(
     name="matmul",
     sizes=("m", "k", "n"),
     axis="m",
-    inputs=inputs,
+    tensors={"x": Tensor("m k"), "w": Tensor("k n"), "y": Tensor("m n", out=True)},
     run=matmul,
     reference=reference,
     cost=cost.linear,
-    plan=products.whole,
-    tiles=issued,
-    launches=_meta_launches,
+    plan=plan,
+    issued=issued,
+    launches=launches,
     sweep={
         "counted": {"m": [128, 256], "k": 256, "n": 256},
         "timed": {"m": [1024, 2048, 4096, 8192], "k": 8192, "n": 8192},

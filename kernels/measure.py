@@ -118,15 +118,21 @@ def measure_gpu(
     began, right = time.perf_counter(), {}
     say(f"{device.name}: checking {len(experiments)} kernels against float64")
     for name, experiment in experiments.items():
-        chosen = _dtype(experiment, device, dtype)
+        try:
+            chosen = _dtype(experiment, device, dtype)
+        except Unsupported as error:
+            record["notes"].append(f"Not timed: {error}")
+            say(f"  {error}")
+            continue
         record["correct"][name] = outcome = check_all(experiment, device, chosen)
         say(f"  {name} in {chosen}: {outcome['verdict']}")
         if outcome["verdict"] == "correct":
             right[name] = (experiment, chosen)
     recorded.save(record, out)
-    good = len(right) == len(experiments)
+    good = len(right) == len(record["correct"])
     for number, (name, (experiment, chosen)) in enumerate(right.items(), 1):
-        tops = _ceilings(record, device, chosen, clock, say)
+        arithmetic = experiment.arithmetic(chosen)
+        tops = _ceilings(record, device, arithmetic, clock, say)
         rows = sweep(experiment, "timed")
         rows = [rows[0], rows[len(rows) // 2], rows[-1]] if quick and len(rows) > 3 else rows
         points = []
@@ -145,7 +151,14 @@ def measure_gpu(
         _count_traffic(record, experiment, chosen, entries, counters)
         fixed = {s: v for s, v in rows[0].items() if s != experiment.axis}
         record["sweeps"].append(
-            {"experiment": name, "axis": experiment.axis, "dtype": chosen, "fixed": fixed, "points": entries}
+            {
+                "experiment": name,
+                "axis": experiment.axis,
+                "dtype": chosen,
+                "arithmetic": arithmetic,
+                "fixed": fixed,
+                "points": entries,
+            }
         )
         record["clocks"]["after"] = clocks()
         recorded.save(record, out)

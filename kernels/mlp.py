@@ -12,10 +12,13 @@ import torch
 
 from book import cost
 from kernels import linear
-from kernels.contract import checks, devices
+from kernels.contract import devices
+from kernels.contract.checks import planned
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
+from kernels.contract.tensors import Tensor
 from kernels.matmul import tile_position
 from kernels.tiling import products
 
@@ -58,21 +61,6 @@ def gate_up_kernel(
     tl.store(hidden_ptrs, hidden.to(hidden_ptr.dtype.element_ty), mask=in_m & in_n)
 
 
-@triton.jit
-def down_kernel(
-    hidden_ptr, w_down_ptr, y_ptr, down_partials_ptr, M, N, K, stride_xm, stride_xk,
-    stride_wk, stride_wn, SPLITS: tl.constexpr, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
-):  # fmt: skip
-    """kernels.linear, by the names of its tensors here: their bytes go by them."""
-    linear.linear_kernel(
-        hidden_ptr, w_down_ptr, y_ptr, down_partials_ptr, M, N, K, stride_xm, stride_xk,
-        stride_wk, stride_wn, SPLITS, BLOCK_M, BLOCK_N, BLOCK_K,
-        GROUP_M, WHOLE_X, WHOLE_W,
-    )  # fmt: skip
-
-
 def mlp(x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch.Tensor) -> torch.Tensor:
     """y[M, D] of x[M, D], with w_gate, w_up[D, F] and w_down[F, D]; D is d_model, F is d_ff.
 
@@ -80,29 +68,10 @@ def mlp(x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch
     weights that are stored transposed pass `.T`), any sizes >= 1. Raises ValueError or TypeError,
     with the remedy, for tensors that don't fit each other.
     """
-    m, d_model, d_ff = _shapes(x, w_gate, w_up, w_down)
-    chosen = plan(m, d_model, d_ff, devices.dtype_name(x.dtype))
-    y = torch.empty(m, d_model, dtype=x.dtype, device=x.device)
-    devices.launch(launches(chosen, x, w_gate, w_up, w_down, y), x.device)
+    sizes, dtype = experiment.check(x=x, w_gate=w_gate, w_up=w_up, w_down=w_down)
+    y = x.new_empty(x.shape)
+    devices.launch(launches(plan(**sizes, dtype=dtype), x, w_gate, w_up, w_down, y), x.device)
     return y
-
-
-def _shapes(x, w_gate, w_up, w_down) -> tuple[int, int, int]:
-    weights = {"w_gate": w_gate, "w_up": w_up, "w_down": w_down}
-    checks.rank("mlp", "x", x, "[M, D]")
-    for name, w in weights.items():
-        checks.rank("mlp", name, w, "[F, D]" if name == "w_down" else "[D, F]")
-    checks.tensors("mlp", x=x, **weights)
-    m, d_model = x.shape
-    d_ff = w_gate.shape[1]
-    for name, w in weights.items():
-        wanted = (d_ff, d_model) if name == "w_down" else (d_model, d_ff)
-        if w.shape != wanted:
-            raise ValueError(
-                f"{name}.shape = {tuple(w.shape)}: it must be {wanted}, from the last size of x, D = "
-                f"{d_model}, and of w_gate, F = {d_ff}; for a weight that is stored transposed pass {name}.T."
-            )
-    return m, d_model, d_ff
 
 
 @dataclass(frozen=True)
@@ -113,17 +82,17 @@ class Plan:
     down: products.Plan
 
 
+@planned()
 def plan(
     m: int, d_model: int, d_ff: int, dtype: str | None = None, target: Target | str | None = None
 ) -> Plan:
     """Tiles for m rows on `target`: its own for both products at once, `kernels.linear`'s for down.
 
     Two products side by side fill a tile of the table when each has half its width. K is never
-    split there: the halves of a gate can't be activated before they are added. Arguments and errors
-    are those of `kernels.tiling.products.split`.
+    split there: the halves of a gate can't be activated before they are added.
     """
-    usable, _, sms = products.candidates(m, d_model, d_ff, dtype, target)
-    for tile in usable:
+    sms = target.sm_count
+    for tile in products.candidates(m, d_model, d_ff, dtype, target):
         gate_up = replace(tile, block_n=tile.block_n // 2)
         wanted = sms if tile.block_m * tile.block_n > 64 * 128 else 2 * sms  # small tiles share one
         if gate_up.programs(m, d_ff) >= products.FULL_ENOUGH * wanted:
@@ -134,31 +103,12 @@ def plan(
 def launches(plan: Plan, x, w_gate, w_up, w_down, y) -> list[Launch]:
     """Both kernels' launches, in order; `hidden` and any workspace are made here."""
     (m, d_model), d_ff = x.shape, w_gate.shape[1]
-    hidden = torch.empty(m, d_ff, dtype=x.dtype, device=x.device)
+    hidden = x.new_empty(m, d_ff)
     args = (x, w_gate, w_up, hidden, m, d_ff, d_model, *x.stride(), *w_gate.stride(), *w_up.stride())
     options = plan.gate_up.options(m, d_model, d_ff)
     first = Launch(gate_up_kernel, (plan.gate_up.programs(m, d_ff),), args, options, "gate and up")
     down, *add_partials = linear.launches(plan.down, hidden, w_down, y)
-    return [first, replace(down, kernel=down_kernel, label="down"), *add_partials]
-
-
-# ------------------------------------------------------------------------------- the experiment
-
-
-def inputs(*, m: int, d_model: int, d_ff: int, dtype: str = "fp16", device: str = "cpu", seed: int = 0):
-    """Random x[m, d_model] of variance 1, and weights that keep the variance of what they multiply."""
-    generator = torch.Generator(device).manual_seed(seed)
-
-    def random(rows, columns, scale=1.0):
-        x = torch.randn(rows, columns, generator=generator, device=device)
-        return x.mul_(scale).to(devices.TORCH_DTYPES[dtype])
-
-    return {
-        "x": random(m, d_model),
-        "w_gate": random(d_model, d_ff, d_model**-0.5),
-        "w_up": random(d_model, d_ff, d_model**-0.5),
-        "w_down": random(d_ff, d_model, d_ff**-0.5),
-    }
+    return [first, replace(down, label="down", names={"partials": "down_partials"}), *add_partials]
 
 
 def reference(
@@ -170,30 +120,12 @@ def reference(
     return hidden @ w_down.double()
 
 
-def _meta_launches(plan: Plan, *, m: int, d_model: int, d_ff: int, dtype: str) -> list[Launch]:
-    shapes = ((m, d_model), (d_model, d_ff), (d_model, d_ff), (d_ff, d_model), (m, d_model))
-    kind = {"dtype": devices.TORCH_DTYPES[dtype], "device": "meta"}
-    return launches(plan, *(torch.empty(shape, **kind) for shape in shapes))
-
-
-def issued(plan: Plan, *, m: int, d_model: int, d_ff: int, itemsize: float = 2) -> cost.Cost:
+def issued(plan: Plan, **sizes: float) -> cost.Cost:
     """What `plan` issues: whole tiles, and beside them the activation."""
-
-    def blocks(p: products.Plan) -> dict[str, int]:
-        names = ("block_m", "block_n", "block_k", "splits", "reduce_block")
-        return {name: getattr(p, name) for name in names}
-
-    gate_up = plan.gate_up
-    activated = gate_up.tiles(m, d_ff) * gate_up.block_m * gate_up.block_n
-    return cost.mlp_issued(
-        m,
-        d_model,
-        d_ff,
-        gate_up=blocks(gate_up),
-        down=blocks(plan.down),
-        itemsize=itemsize,
-        alu_flops=3 * activated,  # negate, add one, multiply by up; exponential and division apart
-    )
+    tile = plan.gate_up
+    activated = tile.tiles(sizes["m"], sizes["d_ff"]) * tile.block_m * tile.block_n
+    # negate, add one, multiply by up; exponential and division apart
+    return cost.mlp_issued(**sizes, gate_up=tile.blocks, down=plan.down.blocks, alu_flops=3 * activated)
 
 
 _LLAMA_3_8B = {"d_model": 4096, "d_ff": 14336}
@@ -202,16 +134,23 @@ experiment = Experiment(
     name="mlp",
     sizes=("m", "d_model", "d_ff"),
     axis="m",
-    inputs=inputs,
+    tensors={
+        "x": Tensor("m d_model"),
+        "w_gate": Tensor("d_model d_ff", fan_in="d_model"),
+        "w_up": Tensor("d_model d_ff", fan_in="d_model"),
+        "w_down": Tensor("d_ff d_model", fan_in="d_ff"),
+        "y": Tensor("m d_model", out=True),
+    },
     run=mlp,
     reference=reference,
     cost=cost.mlp,
     plan=plan,
-    tiles=issued,
-    launches=_meta_launches,
+    issued=issued,
+    launches=launches,
     sweep={
         "counted": {"m": [1, 16, 128], "d_model": 256, "d_ff": 896},
         "timed": {"m": [1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096], **_LLAMA_3_8B},
         "compiled": {"m": [1, 16, 64, 256, 4096], **_LLAMA_3_8B},
     },
+    edges=((1, 256, 896), (16, 37, 523), (70, 96, 200)),
 )

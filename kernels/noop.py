@@ -14,7 +14,7 @@ import torch
 from kernels.contract import checks, devices
 from kernels.contract.devices import triton
 from kernels.contract.errors import Unsupported
-from kernels.contract.experiment import Launch
+from kernels.contract.launch import Launch
 
 Step = Callable[[], Any]
 

@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 import torch
 
 from book import catalog, cost
-from kernels.contract import checks, devices
+from kernels.contract import devices
+from kernels.contract.checks import planned
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
+from kernels.contract.tensors import Tensor
+from kernels.tiling.integers import ceil_div
 
 SCALE = 3.0  # STREAM's own
 
@@ -36,19 +40,17 @@ def triad_kernel(a_ptr, b_ptr, y_ptr, scale, n, BLOCK: tl.constexpr):
 
 def copy(x: torch.Tensor) -> torch.Tensor:
     """y[n] = x[n]. Raises ValueError or TypeError, with the remedy, for a tensor it can't stream."""
-    checks.vectors("copy", x=x)
+    sizes, dtype = experiment.check(x=x)
     y = torch.empty_like(x)
-    chosen = plan(len(x), devices.dtype_name(x.dtype))
-    devices.launch(_copy_launches(chosen, x, y), x.device)
+    devices.launch(_copy_launches(plan(**sizes, dtype=dtype), x, y), x.device)
     return y
 
 
 def triad(a: torch.Tensor, b: torch.Tensor, scale: float = SCALE) -> torch.Tensor:
     """y[n] = a[n] + scale * b[n], computed in fp32. Raises as `copy` does."""
-    checks.vectors("triad", a=a, b=b)
+    sizes, dtype = triad_experiment.check(a=a, b=b)
     y = torch.empty_like(a)
-    chosen = plan(len(a), devices.dtype_name(a.dtype))
-    devices.launch(_triad_launches(chosen, a, b, y, scale), a.device)
+    devices.launch(_triad_launches(plan(**sizes, dtype=dtype), a, b, y, scale), a.device)
     return y
 
 
@@ -61,7 +63,7 @@ class Plan:
 
     def grid(self, n: int) -> tuple[int]:
         """One program for each block, the last one ragged."""
-        return (-(-n // self.block),)
+        return (ceil_div(n, self.block),)
 
     @property
     def options(self) -> dict[str, int]:
@@ -69,17 +71,11 @@ class Plan:
         return {"BLOCK": self.block, "num_warps": self.num_warps, "num_stages": 1}
 
 
-def plan(n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
-    """16 KiB a program and tensor, so that each thread has 64 bytes in flight; less for a small n.
-
-    Raises ValueError for a size below 1, and for a dtype or target that is not known.
-    """
-    checks.sizes(n=n)
-    dtype = "fp32" if dtype is None else dtype
-    chip, multiprocessors = devices.chip(target)
-    checks.dtype(dtype, chip)
+@planned()
+def plan(n: int, dtype: str | None = "fp32", target: Target | str | None = None) -> Plan:
+    """16 KiB a program and tensor, so that each thread has 64 bytes in flight; less for a small n."""
     block = int(16384 / catalog.itemsize(dtype))
-    while block > 1024 and n < 2 * multiprocessors * block:
+    while block > 1024 and n < 2 * target.sm_count * block:
         block //= 2
     return Plan(block, 8 if block >= 4096 else 4)
 
@@ -88,54 +84,56 @@ def _copy_launches(plan: Plan, x: torch.Tensor, y: torch.Tensor) -> list[Launch]
     return [Launch(copy_kernel, plan.grid(len(x)), (x, y, len(x)), plan.options, "copy")]
 
 
-def _triad_launches(plan: Plan, a: torch.Tensor, b: torch.Tensor, y: torch.Tensor, scale: float):
+def _triad_launches(
+    plan: Plan, a: torch.Tensor, b: torch.Tensor, y: torch.Tensor, scale: float = SCALE
+) -> list[Launch]:
     return [Launch(triad_kernel, plan.grid(len(a)), (a, b, y, scale, len(a)), plan.options, "triad")]
 
 
-# ------------------------------------------------------------------------------ the experiments
+def whole_blocks(plan: Plan, useful: cost.Cost, n: int) -> cost.Cost:
+    """The same with the FLOPs of whole blocks: the last one computes past the end."""
+    return replace(useful, flops=useful.flops // n * plan.grid(n)[0] * plan.block)
 
 
-def random(n: int, dtype: str, device: str, seed: int) -> torch.Tensor:
-    """n random numbers of variance 1."""
-    generator = torch.Generator(device).manual_seed(seed)
-    return torch.randn(n, generator=generator, device=device).to(devices.TORCH_DTYPES[dtype])
+def copy_reference(x: torch.Tensor) -> torch.Tensor:
+    """x in float64."""
+    return x.double()
 
 
-def meta(n: int, dtype: str) -> torch.Tensor:
-    """A vector of n elements that only the compiler looks at."""
-    return torch.empty(n, dtype=devices.TORCH_DTYPES[dtype], device="meta")
+def triad_reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The same in float64, by torch."""
+    return a.double() + SCALE * b.double()
 
+
+VECTOR = Tensor("n", side_by_side=True)
 
 experiment = Experiment(
     name="stream",
     sizes=("n",),
     axis="n",
-    inputs=lambda *, n, dtype="fp32", device="cpu", seed=0: {"x": random(n, dtype, device, seed)},
+    tensors={"x": VECTOR, "y": replace(VECTOR, out=True)},
     run=copy,
-    reference=lambda x: x.double(),
+    reference=copy_reference,
     cost=cost.copy,
     plan=plan,
-    tiles=lambda plan, *, n, itemsize=4: cost.copy(n, itemsize),
-    launches=lambda plan, *, n, dtype: _copy_launches(plan, meta(n, dtype), meta(n, dtype)),
+    issued=lambda plan, *, n, itemsize=4: cost.copy(n, itemsize),
+    launches=_copy_launches,
     sweep={
         "counted": {"n": [4_096, 1_000_003]},
         "timed": {"n": [2**24, 2**26, 2**28]},
         "compiled": {"n": 2**24},
     },
+    unit="vector",
     dtypes=("fp32", "fp16", "bf16"),
 )
 
 triad_experiment = replace(
     experiment,
-    inputs=lambda *, n, dtype="fp32", device="cpu", seed=0: {
-        "a": random(n, dtype, device, seed),
-        "b": random(n, dtype, device, seed + 1),
-    },
+    variant="triad",
+    tensors={"a": VECTOR, "b": VECTOR, "y": replace(VECTOR, out=True)},
     run=triad,
-    reference=lambda a, b: a.double() + SCALE * b.double(),
+    reference=triad_reference,
     cost=cost.triad,
-    tiles=lambda plan, *, n, itemsize=4: replace(
-        cost.triad(n, itemsize), flops=cost.triad(plan.grid(n)[0] * plan.block).flops
-    ),
-    launches=lambda plan, *, n, dtype: _triad_launches(plan, *[meta(n, dtype)] * 3, SCALE),
+    issued=lambda plan, *, n, itemsize=4: whole_blocks(plan, cost.triad(n, itemsize), n),
+    launches=_triad_launches,
 )

@@ -6,18 +6,20 @@ computed and moved whole. It is here to be counted, and to be slow.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from book import cost
-from kernels.contract import attention_inputs, devices
-from kernels.contract.attention_inputs import inputs, meta, reference
+from kernels import flash_attention
+from kernels.contract import devices
+from kernels.contract.checks import planned
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
+from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
 from kernels.matmul import tile_position, tile_product
 from kernels.tiling import products
+from kernels.tiling.integers import ceil_div, power_of_two
 
 
 @triton.jit
@@ -89,17 +91,20 @@ def weighted_sum_kernel(
 def unfused_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """o[B, L, H, d] as `flash_attention` gives it, by way of two [B, H, L, L] matrices in memory.
 
-    Takes what `flash_attention` takes, up to LONGEST tokens, and raises as it does.
+    Takes what `flash_attention` takes, up to 32,768 tokens, and raises as it does.
     """
-    batch, length, heads, kv_heads, head_dim = attention_inputs.shapes("unfused_attention", q, k, v)
-    chosen = plan(batch, length, heads, kv_heads, head_dim, devices.dtype_name(q.dtype))
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-    devices.launch(_launches(chosen, q, k, v, o), q.device)
+    sizes, dtype = experiment.check(q=q, k=k, v=v)
+    o = q.new_empty(q.shape)
+    devices.launch(launches(plan(**sizes, dtype=dtype), q, k, v, o), q.device)
     return o
 
 
-LONGEST = 32_768  # tokens: the softmax holds a row in the registers of one program
 _SOFTMAX_ELEMENTS = 8192  # of the score matrix, for each program of the softmax
+CONDITIONS = {
+    **flash_attention.CONDITIONS,
+    "length <= 32768": "unfused_attention keeps a row of scores in the registers of one program, at most "
+    "32,768; use flash_attention",
+}
 
 
 @dataclass(frozen=True)
@@ -113,9 +118,10 @@ class Plan:
 
     def softmax_programs(self, planes: int, length: int) -> int:
         """One for each `rows` of the planes * length rows of scores."""
-        return -(-planes * length // self.rows)
+        return ceil_div(planes * length, self.rows)
 
 
+@planned(dtypes=flash_attention.DTYPES, conditions=CONDITIONS)
 def plan(
     batch: int,
     length: int,
@@ -125,27 +131,22 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """The largest tiles of `tiling.products` that are no wider than the products; raises as flash's."""
-    attention_inputs.refuse(batch, length, heads, kv_heads, head_dim, dtype, target)
-    if length > LONGEST:
-        raise ValueError(
-            f"length = {length}: unfused_attention keeps a row of scores in registers, at most {LONGEST}; "
-            "use flash_attention."
-        )
-    block = max(products.power_of_two(length), 16)
+    """The largest tiles of `tiling.products` that are no wider than the products."""
+    block = max(power_of_two(length), 16)
     return Plan(
-        _no_wider(length, products.candidates(length, head_dim, length, dtype, target)[0]),
-        _no_wider(head_dim, products.candidates(length, length, head_dim, dtype, target)[0]),
+        _no_wider(length, products.candidates(length, head_dim, length, dtype, target)),
+        _no_wider(head_dim, products.candidates(length, length, head_dim, dtype, target)),
         max(1, _SOFTMAX_ELEMENTS // block),
         block,
     )
 
 
 def _no_wider(n: int, candidates: tuple[products.Plan, ...]) -> products.Plan:
-    return next((t for t in candidates if t.block_n <= products.power_of_two(n)), candidates[-1])
+    return next((t for t in candidates if t.block_n <= power_of_two(n)), candidates[-1])
 
 
-def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
+def launches(plan: Plan, q, k, v, o) -> list[Launch]:
+    """The three launches, in order; both matrices between them are made here."""
     batch, length, heads, head_dim = q.shape
     planes, group = batch * heads, heads // k.shape[2]
     scores, probabilities = (
@@ -176,9 +177,6 @@ def _launches(plan: Plan, q, k, v, o) -> list[Launch]:
     return [first, softmax, last]
 
 
-# ------------------------------------------------------------------------------- the experiment
-
-
 def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     """What `plan` issues: whole tiles of the whole square, and beside them scaling and softmax."""
     blocks = [
@@ -194,22 +192,18 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
     )
 
 
-experiment = Experiment(
+experiment = replace(
+    flash_attention.experiment,
     name="unfused_attention",
-    sizes=attention_inputs.SIZES,
-    axis="length",
-    inputs=inputs,
     run=unfused_attention,
-    reference=reference,
     cost=cost.unfused_attention,
     plan=plan,
-    tiles=issued,
-    launches=lambda plan, *, dtype, **sizes: _launches(plan, *meta(dtype=dtype, **sizes)),
+    issued=issued,
+    launches=launches,
     sweep={
-        "counted": {"batch": 1, "length": [64, 200, 300], "heads": 4, "kv_heads": 1, "head_dim": 64},
+        **flash_attention.experiment.sweep,
         # 2,048 tokens already are 1 GB of scores and probabilities
         "timed": {"batch": 1, "length": [512, 1024, 2048], "heads": 32, "kv_heads": 8, "head_dim": 128},
-        "compiled": {"batch": 1, "length": [512, 8192], "heads": 32, "kv_heads": 8, "head_dim": 128},
     },
-    dtypes=("bf16", "fp16"),
+    conditions=CONDITIONS,
 )

@@ -13,16 +13,18 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from kernels.contract.experiment import Launch
+from book.catalog.dtypes import DTYPES
+from kernels.contract.launch import Launch
 from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as _named
 
-TORCH_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+TORCH_DTYPES = {name: getattr(torch, d.torch) for name, d in DTYPES.items() if d.storage}
 STAND_IN = "sm_90"  # with no GPU, plans are made for this chip: its evidence is about a real one
 
 
@@ -91,26 +93,32 @@ def default_dtype() -> str:
 
     The interpreter multiplies bf16 wrongly and sm_75 has none; fp16 moves the same bytes.
     """
-    return "bf16" if device() == "cuda" and this_chip()[0].name != "sm_75" else "fp16"
+    return "bf16" if device() == "cuda" and this_chip().name != "sm_75" else "fp16"
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """The short name, as in fp16 for torch.float16; a dtype that no kernel takes keeps torch's name."""
-    return {v: k for k, v in TORCH_DTYPES.items()}.get(dtype, str(dtype).removeprefix("torch."))
+    """The short name, as in fp16 for torch.float16; others, and uint8, which holds several, keep torch's."""
+    named = {v: k for k, v in TORCH_DTYPES.items() if v != torch.uint8}
+    return named.get(dtype, str(dtype).removeprefix("torch."))
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """What a tensor stored in dtype `name` is to torch: uint8 for packed numbers, torch's own for int32."""
+    return TORCH_DTYPES.get(name) or getattr(torch, name)
 
 
 @functools.cache
-def this_chip(index: int | None = None) -> tuple[Target, int]:
-    """The target nearest to GPU number `index` and that GPU's multiprocessors; else the stand-in."""
+def this_chip(index: int | None = None) -> Target:
+    """The target nearest to GPU number `index`, with that GPU's multiprocessors; else the stand-in."""
     if device() == "cpu":
-        return TARGETS[STAND_IN], TARGETS[STAND_IN].sm_count
+        return TARGETS[STAND_IN]
     card = torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index)
     if torch.version.hip:
-        return TARGETS["gfx942"], card.multi_processor_count
+        return replace(TARGETS["gfx942"], multiprocessors=card.multi_processor_count)
     version = 10 * card.major + card.minor
     # sm_86 and sm_87 have the small shared memory of sm_89, so they are planned like it.
     nearest = "sm_89" if version in (86, 87) else _at_most(version)
-    return TARGETS[nearest], card.multi_processor_count
+    return replace(TARGETS[nearest], multiprocessors=card.multi_processor_count)
 
 
 def _at_most(version: int) -> str:
@@ -122,16 +130,30 @@ def _at_most(version: int) -> str:
     return max(known, key=lambda t: t.arch).name
 
 
-def chip(target: Target | str | None) -> tuple[Target, int]:
-    """A target, however it was named, and its multiprocessors. None is the device at hand."""
+def chip(target: Target | str | None) -> Target:
+    """A target, however it was named. None is the device at hand."""
     if target is None:
         return this_chip()
-    target = _named(target) if isinstance(target, str) else target
-    return target, target.sm_count
+    return _named(target) if isinstance(target, str) else target
+
+
+_observers: list[Callable[[Launch], None]] = []  # who is told of each launch just before it starts
 
 
 def launch(launches: Sequence[Launch], where: torch.device) -> None:
     """Start each launch, in order, on the device that holds its tensors."""
     with torch.cuda.device(where) if where.type == "cuda" else contextlib.nullcontext():
         for one in launches:
+            for tell in _observers:
+                tell(one)
             one.kernel[one.grid](*one.args, **one.options)
+
+
+@contextlib.contextmanager
+def observed(tell: Callable[[Launch], None]) -> Iterator[None]:
+    """Inside, `tell` hears of each launch just before it starts: counting asks what tensors are called."""
+    _observers.append(tell)
+    try:
+        yield
+    finally:
+        _observers.remove(tell)

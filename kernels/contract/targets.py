@@ -14,6 +14,7 @@ from book import catalog
 from book.cost.base import ceil_div
 
 _KIB = 1024
+FP8_SINCE = 89  # the first NVIDIA architecture for which Triton compiles e4m3
 TENSOR_COLUMNS = 512  # of tensor memory, on one multiprocessor of sm_100
 
 
@@ -24,6 +25,7 @@ class Target:
     accelerator: the catalog's card that stands for the architecture.
     registers: 32-bit registers of one multiprocessor; shared_bytes: its shared memory.
     shared_reserved: shared memory that the system keeps for itself in every block.
+    multiprocessors: of the very GPU, where they were read off it.
     """
 
     name: str
@@ -36,16 +38,23 @@ class Target:
     max_threads: int
     max_blocks: int
     shared_reserved: int = 0
+    multiprocessors: int | None = None
 
     @property
     def sm_count(self) -> int:
-        """Multiprocessors of `accelerator`."""
-        return catalog.accelerator(self.accelerator).sm_count
+        """Multiprocessors: those of the GPU that is here, where it was asked; else of `accelerator`."""
+        return self.multiprocessors or catalog.accelerator(self.accelerator).sm_count
 
     @property
     def has_tensor_cores(self) -> bool:
         """Whether Triton emits matrix instructions for it (it emits none for sm_75)."""
         return self.name != "sm_75"
+
+    def has(self, dtype: str) -> bool:
+        """Whether it computes in `dtype`: its card has a rate, and Triton compiles it."""
+        if dtype == "fp8" and self.backend == "cuda" and self.arch < FP8_SINCE:
+            return False
+        return dtype in catalog.accelerator(self.accelerator).peaks
 
     @property
     def max_shared_per_block(self) -> int:

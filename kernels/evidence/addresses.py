@@ -1,12 +1,10 @@
-"""Where an experiment stands, as text: for a process that is to find it, and for records."""
+"""Where an experiment stands, as text: for a process that is to find it."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from typing import Any, Protocol
-
-from kernels.contract.experiment import Experiment
 
 
 class Runs(Protocol):
@@ -35,16 +33,3 @@ def find(address: str) -> Any:
     """What stands at this address: an experiment, or any other thing that a module holds."""
     module, _, name = address.partition(":")
     return getattr(importlib.import_module(module), name)
-
-
-def key(experiment: Experiment) -> str:
-    """What records call an experiment: its name, or "stream.triad" for `stream.triad_experiment`.
-
-    A kernel file's main experiment is called `experiment` there; others have a word before that.
-    """
-    try:
-        attribute = address(experiment).partition(":")[2]
-    except ValueError:  # one that was made on the spot
-        return experiment.name
-    word = attribute.removesuffix("experiment").removesuffix("_")
-    return f"{experiment.name}.{word}" if word else experiment.name

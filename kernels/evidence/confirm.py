@@ -7,7 +7,7 @@ evidence.figure()   # the roofline with the evidence on it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from typing import Any
 from book import catalog
 from book.roofline import Roof
 from kernels.contract import devices
+from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled as compiling
-from kernels.evidence import published, recorded, timed
-from kernels.evidence.addresses import key
+from kernels.evidence import counted, published, recorded, timed
 from kernels.evidence.counted import counted_rows
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.sweeps import described, sweep
@@ -43,13 +43,13 @@ class Evidence:
 
     rows: counted (see CountedRow). compiled: main kernels, for `accelerator`'s architecture at every
     size and for the others at the last. timed, ceilings: on the GPU that is here. recorded,
-    published: series as in `points`. status: rung -> a phrase that says how it stands. measured:
-    the roofs of the reader's own records.
+    published: series as in `points`. status: rung -> a phrase that says how it stands. arithmetic:
+    what the roof computes in. measured: the roofs of the reader's own records.
     """
 
     experiment: Experiment
     accelerator: str
-    dtype: str
+    arithmetic: str
     rows: tuple[counted_rows.CountedRow, ...]
     compiled: tuple[compiling.Compiled, ...]
     timed: tuple[timed.Timed, ...]
@@ -95,7 +95,8 @@ class Evidence:
         from book.drawing import figures  # drawing stays out of measuring: it needs matplotlib
 
         card = catalog.accelerator(self.accelerator)
-        roofs = [Roof(f"{card.short_name} {self.dtype}", card.peak(self.dtype), card.bandwidth)]
+        dtype, unit = self.arithmetic, self.experiment.unit
+        roofs = [Roof(f"{card.short_name} {dtype}", card.peak(dtype, unit), card.bandwidth)]
         if self.ceilings:
             roofs.append(self.ceilings.roof("measured here"))
         roofs += self.measured
@@ -183,19 +184,22 @@ def confirm(
         elif rung == "timed":
             found["timed"], found["ceilings"], status[rung] = _timed(experiment, here, timed_sizes or {})
         elif rung == "recorded":
-            found["recorded"] = recorded.points(key(experiment))
+            found["recorded"] = recorded.points(experiment.key)
             if own:
-                found["recorded"] += recorded.points(key(experiment), records=own, others=True)
+                found["recorded"] += recorded.points(experiment.key, records=own, others=True)
             status[rung] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
         else:
             found["published"], status[rung] = _published(experiment, published)
-    dtype = next(d for d in experiment.dtypes if d in card.peaks)
-    roofs = tuple(roof for record in own for roof in recorded.roofs(record, key(experiment)))
+    lacking = experiment.why_not(card)
+    if lacking:
+        status = {rung: f"{lacking} {said}" for rung, said in status.items()}
+    dtype = card.default_dtype if lacking else experiment.arithmetic(experiment.best_dtype(card))
+    roofs = tuple(roof for record in own for roof in recorded.roofs(record, experiment.key))
     return Evidence(experiment, card.id, dtype, **found, status=status, measured=roofs)
 
 
 def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tuple, str]:
-    reason = counted_rows.why_not()
+    reason = counted_rows.why_not() or _reason(lambda: counted.interpretable(experiment))
     if reason:
         return (), f"not run: {reason}"
     made = counted_rows.rows(experiment, rows)
@@ -223,12 +227,24 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
     return tuple(main), words
 
 
+def _reason(ask: Callable[[], Any]) -> str:
+    """The sentence with which `ask` says that something can't be done here, or ""."""
+    try:
+        ask()
+    except Unsupported as error:
+        return str(error)
+    return ""
+
+
 def _stands_for(name: str, card: Any) -> bool:
     return catalog.accelerator(TARGETS[name].accelerator).compute_capability == card.compute_capability
 
 
 def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple[tuple, Any, str]:
     reason = why_not_timed(here)
+    if reason:
+        return (), None, f"{NOT_MEASURED}: {reason}"
+    reason = _reason(lambda: timed.default_dtype(experiment, here))
     if reason:
         return (), None, f"{NOT_MEASURED}: {reason}"
     made, tops = timed.run(experiment, device=here, **sizes)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 import kernels
 from kernels.contract.experiment import Experiment
-from kernels.evidence.addresses import key
 
 
 def all_experiments() -> dict[str, Experiment]:
@@ -19,7 +18,7 @@ def all_experiments() -> dict[str, Experiment]:
             continue
         where = importlib.import_module(f"kernels.{module}")
         mine = [v for v in vars(where).values() if isinstance(v, Experiment)]
-        found |= {key(one): one for one in mine if one.run.__module__ == where.__name__}
+        found |= {one.key: one for one in mine if one.run.__module__ == where.__name__}
     return found
 
 

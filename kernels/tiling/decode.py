@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from book import catalog, cost
-from kernels.contract import checks, devices
+from kernels.contract.checks import GROUPED, planned
 from kernels.contract.targets import Target
 from kernels.tiling.integers import ceil_div, power_of_two
 
@@ -22,7 +22,6 @@ MOST_ROWS = 64  # more query heads than this on one KV head take several tiles
 PROGRAMS_PER_SM = 1.9  # just below two: a batch that already gives two is not split
 MAX_SPLITS = 256
 WORKSPACE_SHARE = 0.25  # partial results may add at most this share of the cache's bytes
-FP8_SINCE = 89  # the first NVIDIA architecture with e4m3
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,12 @@ class Plan:
         }
 
 
+DTYPES = ("bf16", "fp16", "fp8")  # of the cache
+FITS = {"head_dim <= 256": "at most 256 numbers of a head fit in one tile; cut the head, or use mla_decode"}
+CONDITIONS = {**GROUPED, **FITS}
+
+
+@planned(dtypes=DTYPES, conditions=CONDITIONS)
 def plan(
     batch: int,
     heads: int,
@@ -91,32 +96,17 @@ def plan(
 ) -> Plan:
     """The tile and the splits of decode attention over caches of up to `context` tokens on `target`.
 
-    dtype: of the cache, by default what matrix kernels use on the device at hand. target: a
-    `Target`, its name, or None for the device at hand. packed=False gives every query head a tile,
-    and so a read of the cache, of its own. Raises ValueError for sizes that do not fit together and
-    for a dtype or target that is not known.
+    dtype: of the cache. packed=False gives every query head a tile, and so a read of the cache, of
+    its own.
     """
-    checks.sizes(batch=batch, heads=heads, kv_heads=kv_heads, head_dim=head_dim, context=context)
-    if heads % kv_heads:
-        raise ValueError(
-            f"heads = {heads}: must be a multiple of kv_heads = {kv_heads}: every KV head serves the same "
-            "number of query heads; pad or repeat one of them."
-        )
-    if head_dim > 256:
-        raise ValueError(
-            f"head_dim = {head_dim}: at most 256 fits in one tile; cut the head, or use mla_decode."
-        )
-    dtype = devices.default_dtype() if dtype is None else dtype
-    chip, multiprocessors = devices.chip(target)
-    check_dtype(dtype, chip)
     group = heads // kv_heads if packed else 1
     rows = min(max(power_of_two(group), ROWS), MOST_ROWS)
     dim = max(power_of_two(head_dim), 16)
-    block, warps, stages = _tile(rows, dim, chip)
+    block, warps, stages = _tile(rows, dim, target)
 
     tiles = batch * kv_heads * ceil_div(heads // kv_heads, min(group, rows))
     blocks = ceil_div(context, block)
-    wanted = PROGRAMS_PER_SM * multiprocessors / tiles
+    wanted = PROGRAMS_PER_SM * target.sm_count / tiles
     # A split of so many tokens writes and reads partials and lse worth WORKSPACE_SHARE of its K and V.
     partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
     shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
@@ -125,19 +115,6 @@ def plan(
     each = ceil_div(blocks, parts)  # blocks, shared out evenly
     parts = ceil_div(blocks, each)
     return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
-
-
-def check_dtype(dtype: str, target: Target) -> None:
-    """Refuse a cache of `dtype` on `target`: 16 bits everywhere, e4m3 where the chip converts it."""
-    if dtype == "fp8":
-        if target.backend == "cuda" and target.arch < FP8_SINCE:
-            raise ValueError(
-                f"dtype = 'fp8': {target.name} has none; use a 16-bit cache, or sm_89 and later."
-            )
-        return
-    if dtype not in ("fp16", "bf16"):
-        raise ValueError(f"dtype = {dtype!r}: decode attention takes a cache of fp16, bf16 or fp8.")
-    checks.dtype(dtype, target)
 
 
 def issued(
@@ -149,12 +126,13 @@ def issued(
     head_dim: int,
     context: int | Sequence[int],
     itemsize: float = 2,
+    kv_itemsize: float | None = None,
     lengths_itemsize: int = 0,
 ) -> cost.Cost:
     """What `plan` issues, the softmax's own arithmetic included (as `workspace_flops`).
 
-    context: one length, or each sequence's. itemsize: bytes of a number in the cache; q and o have
-    at least two.
+    context: one length, or each sequence's. itemsize: bytes of a number of q and o; kv_itemsize: of
+    the cache, by default the same.
     """
     return cost.decode_attention_issued(
         batch,
@@ -167,8 +145,8 @@ def issued(
         packed=plan.packed,
         split_context=plan.split_context if plan.splits > 1 else None,
         block_dim=plan.block_dim,
-        itemsize=max(itemsize, 2),
-        kv_itemsize=itemsize,
+        itemsize=itemsize,
+        kv_itemsize=kv_itemsize,
         lengths_itemsize=lengths_itemsize,
         alu_flops=_softmax_flops(plan, batch, heads, kv_heads, context),
     )

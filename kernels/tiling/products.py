@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from book import catalog, cost
-from kernels.contract import checks, devices
+from kernels.contract.checks import planned
 from kernels.contract.targets import Target
 from kernels.tiling.integers import ceil_div, power_of_two
 
@@ -46,6 +46,12 @@ class Plan:
     def k_blocks(self, k: int) -> int:
         """Pieces of K that each program loops over."""
         return ceil_div(ceil_div(k, self.block_k), self.splits)
+
+    @property
+    def blocks(self) -> dict[str, int]:
+        """What `book.cost.linear_issued` wants to know of it."""
+        names = ("block_m", "block_n", "block_k", "splits", "reduce_block")
+        return {name: getattr(self, name) for name in names}
 
     def options(self, m: int, k: int, n: int) -> dict[str, int | bool]:
         """The main kernel's compile-time arguments. WHOLE_X, WHOLE_W: no tile reaches over an edge."""
@@ -126,37 +132,27 @@ def table(dtype: str, target: Target, aligned: bool = True) -> tuple[Plan, ...]:
     return _TABLE[target.name] if aligned else _UNALIGNED
 
 
+@planned()
 def whole(m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
     """The tile with the most reuse that is not far higher than m rows; K is never split."""
-    return candidates(m, k, n, dtype, target)[0][0]
+    return candidates(m, k, n, dtype, target)[0]
 
 
+@planned()
 def split(m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
-    """The tile and the number of splits for y[m, n] = x[m, k] @ w[k, n] on `target`.
-
-    dtype: operands; by default what the device at hand uses. target: a `Target`, its name, or None
-    for the device at hand (with no GPU: `devices.STAND_IN`). Raises ValueError for a size below 1
-    and for a dtype or target that is not known.
-    """
-    usable, dtype, sms = candidates(m, k, n, dtype, target)
-    for tile in usable:
-        chosen = _with_splits(tile, m, k, n, catalog.itemsize(dtype), sms)
-        if chosen.programs(m, n) >= FULL_ENOUGH * sms:
+    """The tile and the number of splits for y[m, n] = x[m, k] @ w[k, n] on `target`."""
+    for tile in candidates(m, k, n, dtype, target):
+        chosen = _with_splits(tile, m, k, n, catalog.itemsize(dtype), target.sm_count)
+        if chosen.programs(m, n) >= FULL_ENOUGH * target.sm_count:
             break
     return chosen
 
 
-def candidates(
-    m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None
-) -> tuple[tuple[Plan, ...], str, int]:
-    """The tiles not far higher than m rows, most reuse first; the dtype; the chip's multiprocessors."""
-    checks.sizes(m=m, k=k, n=n)
-    dtype = devices.default_dtype() if dtype is None else dtype
-    target, sms = devices.chip(target)
-    checks.dtype(dtype, target)
+def candidates(m: int, k: int, n: int, dtype: str, target: Target) -> tuple[Plan, ...]:
+    """The tiles not far higher than m rows, most reuse first."""
     tiles = table(dtype, target, aligned=k % 16 == 0 and n % 16 == 0)
     rows = min(max(power_of_two(m), 16), tiles[0].block_m)
-    return tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows), dtype, sms
+    return tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows)
 
 
 def _with_splits(tile: Plan, m: int, k: int, n: int, itemsize: float, sms: int) -> Plan:

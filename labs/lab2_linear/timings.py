@@ -13,8 +13,8 @@ import torch
 from book import catalog, cost, roofline
 from book.drawing import figures
 from book.drawing.number_text import Column, Table, si, table
-from kernels.contract import devices
 from kernels.contract.experiment import Experiment
+from kernels.contract.tensors import Tensor
 from kernels.evidence import timed as on_gpu
 from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.timed import machine
@@ -136,21 +136,12 @@ def experiment(run: Launcher | None = None) -> Experiment:
         name="linear",
         sizes=("m", "k", "n"),
         axis="m",
-        inputs=_inputs,
+        tensors={"x": Tensor("m k"), "w": Tensor("k n"), "y": Tensor("m n", out=True)},
         run=run if run is None else lambda x, w: run(x, w),
         reference=lambda x, w: x.double() @ w.double(),
         cost=cost.linear,
         plan=none,
-        tiles=none,
+        issued=none,
         launches=none,
         sweep={},
     )
-
-
-def _inputs(*, m: int, k: int, n: int, dtype: str, device: str, seed: int = 0) -> dict[str, torch.Tensor]:
-    generator = torch.Generator(device).manual_seed(seed)
-    shapes = {"x": (m, k), "w": (k, n)}
-    return {
-        name: torch.randn(shape, generator=generator, device=device).to(devices.TORCH_DTYPES[dtype])
-        for name, shape in shapes.items()
-    }

@@ -7,7 +7,7 @@ import pytest
 from kernels.contract.errors import Unsupported
 from kernels.contract.targets import TARGETS, occupancy, target
 from kernels.evidence import child_process, compiled
-from kernels.evidence.addresses import address, key
+from kernels.evidence.addresses import address
 from kernels.evidence.compiled import machine_code
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
@@ -29,7 +29,7 @@ def chips(experiment):
     """
     if experiment.name == "decode_step":
         return ["sm_90"]
-    return list(INSTRUCTION) if compiled.is_matrix(experiment) else ["sm_75", "sm_90", "gfx942"]
+    return list(INSTRUCTION) if experiment.unit == "matrix" else ["sm_75", "sm_90", "gfx942"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def every():
     wanted.append((toy, "sm_90", {"m": 1, "k": 1024, "n": 1024}))
     rows, made = iter(compiled.cases(wanted)), {}
     for experiment, chip, sizes in wanted:
-        mine = made.setdefault(key(experiment), [])
+        mine = made.setdefault(experiment.key, [])
         mine += [next(rows) for _ in range(launches(experiment, chip, sizes))]
     assert next(rows, None) is None
     return made
@@ -47,9 +47,9 @@ def every():
 
 def launches(experiment, chip, sizes):
     """How many kernels one run of it starts there."""
-    dtype = compiled.best_dtype(experiment, target(chip))
+    dtype = experiment.best_dtype(target(chip))
     plan = experiment.plan(**sizes, dtype=dtype, target=target(chip))
-    return len(experiment.launches(plan, **sizes, dtype=dtype))
+    return len(experiment.meta_launches(plan, dtype, **sizes))
 
 
 @pytest.mark.parametrize("name", DEFAULT)
@@ -72,7 +72,7 @@ def test_a_large_matrix_product_uses_the_matrix_instruction_of_its_chip(every, c
 
 def test_a_bandwidth_kernel_has_no_matrix_instruction(every):
     for name, experiment in DEFAULT.items():
-        if not compiled.is_matrix(experiment):
+        if experiment.unit != "matrix":
             assert {row.instruction for row in every[name]} == {"none"}
 
 
@@ -84,7 +84,7 @@ def test_few_rows_use_the_older_instruction_even_on_hopper(every):
 
 def test_sm_75_compiles_bandwidth_kernels_only():
     there = {name for name, e in DEFAULT.items() if "sm_75" in compiled.targets_of(e)}
-    assert there == {name for name, e in DEFAULT.items() if not compiled.is_matrix(e)}
+    assert there == {name for name, e in DEFAULT.items() if e.unit != "matrix"}
     assert "stream" in there and "linear" not in there
 
 

@@ -95,11 +95,11 @@ def test_a_formula_that_forgets_the_activations_is_refused():
 
 def test_a_multiply_add_counted_as_one_flop_is_refused():
     def half(plan, **sizes):
-        right = toy.tiles(plan, **sizes)
+        right = toy.issued(plan, **sizes)
         return dataclasses.replace(right, flops=right.flops // 2)
 
     with pytest.raises(PhysicsDisagrees, match="FLOPs issued"):
-        confirm(dataclasses.replace(toy, tiles=half), rungs=["counted"], m=1, k=128, n=128)
+        confirm(dataclasses.replace(toy, issued=half), rungs=["counted"], m=1, k=128, n=128)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from book import cost
 from kernels.contract.errors import Unsupported
 from kernels.contract.targets import TARGETS
 from kernels.decode_attention import (
-    SIZES,
     decode_attention,
     experiment,
     ragged_experiment,
@@ -20,28 +19,9 @@ from kernels.decode_attention import (
 from kernels.evidence import compiled, counted
 from kernels.tiling import decode
 
-# batch, heads, kv_heads, head_dim, context
-RAGGED = [
-    (1, 1, 1, 16, 1),
-    (2, 6, 2, 96, 131),  # padded dimensions, three heads on 16 rows
-    (3, 4, 4, 80, 37),  # no groups, shorter than a block
-    (1, 17, 1, 64, 129),  # one head more than the smallest tile
-    (1, 71, 1, 32, 200),  # more heads than the largest tile: two tiles
-    (1, 4, 2, 256, 77),
-    (2, 8, 1, 128, 300),
-]
-
 
 def case(sizes):
-    return dict(zip(SIZES, sizes, strict=True))
-
-
-@pytest.mark.parametrize("sizes", RAGGED)
-@pytest.mark.parametrize("kernel", [experiment, ragged_experiment], ids=["full", "ragged"])
-def test_result_bytes_and_flops_are_exact_at_ragged_sizes(kernel, sizes):
-    row = counted.run(kernel, **case(sizes))
-    row.check(kernel)
-    assert row.relative_error < 5e-4
+    return dict(zip(experiment.sizes, sizes, strict=True))
 
 
 @pytest.mark.parametrize("kernel", [experiment, unpacked_experiment, ragged_experiment])
@@ -77,7 +57,7 @@ def test_partial_results_are_a_named_term():
     outputs = row.plan.splits * 8
     assert row.reads["partials"].unique == row.writes["partials"].unique == outputs * 64 * 4
     assert row.reads["lse"].unique == row.writes["lse"].unique == outputs * 4
-    tiles = experiment.tiles(row.plan, **row.sizes)
+    tiles = experiment.issued(row.plan, **row.sizes)
     assert tiles.workspace == {"partials", "lse"}
     assert tiles.bytes - tiles.workspace_bytes == cost.decode_attention(**row.sizes).bytes
 
@@ -177,7 +157,7 @@ def test_a_batch_that_fills_the_card_is_not_split():
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(32, 32, 64), (64, 8, 128), (71, 1, 64), (8, 4, 256)])
 def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dtype, heads, kv_heads, dim):
     if dtype == "fp8" and target in ("sm_75", "sm_80"):
-        with pytest.raises(ValueError, match=rf"dtype = 'fp8': {target} has none; use a 16-bit cache"):
+        with pytest.raises(ValueError, match=rf"dtype = 'fp8': .*\({target}\) has none; use"):
             decode.plan(1, heads, kv_heads, dim, 64, dtype, target)
         return
     size = 1 if dtype == "fp8" else 2
@@ -190,26 +170,10 @@ def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dty
         held = 2 * stages * chosen.block_context * chosen.block_dim * size
         assert held <= TARGETS[target].max_shared_per_block
         sizes = case((batch, heads, kv_heads, dim, context))
-        tiles = experiment.tiles(chosen, **sizes, itemsize=size)
+        tiles = experiment.issued_by(chosen, dtype, **sizes)
         caches = 2 * batch * kv_heads * context * dim * size
         # once for the write and once for the read; a last split that is short may add a little
         assert tiles.workspace_bytes <= 1.1 * decode.WORKSPACE_SHARE * caches
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"context": 0}, r"context = 0: a size must be a whole number of at least 1"),
-        ({"heads": 5}, r"heads = 5: must be a multiple of kv_heads = 2"),
-        ({"head_dim": 512}, r"head_dim = 512: at most 256 fits .*mla_decode"),
-        ({"dtype": "fp32"}, r"dtype = 'fp32': decode attention takes a cache of fp16, bf16 or fp8"),
-        ({"dtype": "bf16", "target": "sm_75"}, r"dtype = 'bf16': .*T4"),
-        ({"target": "sm_42"}, r"target = 'sm_42': not known"),
-    ],
-)
-def test_a_plan_that_cannot_be_made_says_why(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        decode.plan(**{**case((1, 4, 2, 64, 100)), **changes})
 
 
 # ----------------------------------------------------------------------------------- compiled
@@ -255,41 +219,3 @@ def test_a_16_bit_cache_is_loaded_16_bytes_at_a_time(rows):
 def test_fp8_is_for_chips_that_have_it():
     with pytest.raises(Unsupported, match=r"dtype = 'fp8': sm_80 .*has none; choose bf16 or fp16"):
         compiled.run(experiment, targets=["sm_80"], dtype="fp8")
-
-
-# ---------------------------------------------------------------------------------- bad input
-
-GOOD = tensors()
-Q, K, V = GOOD["q"], GOOD["k"], GOOD["v"]
-FP8 = torch.float8_e4m3fn
-BAD = {
-    "a query of two dimensions": ((Q[0], K, V), r"q\.shape = \(4, 32\): .*q\[batch, heads, head_dim\]"),
-    "a cache of three": ((Q, K[0], V), r"k\.shape = \(2, 300, 32\): .*k\[batch, kv_heads, context, head_dim"),
-    "no context": ((Q, K[:, :, :0], V[:, :, :0]), r"k\.shape = \(3, 2, 0, 32\): every size"),
-    "no context in fp8": (
-        (Q, K[:, :, :0].to(FP8), V[:, :, :0].to(FP8)),
-        r"k\.shape = \(3, 2, 0, 32\).*at least one token",
-    ),
-    "another batch": ((Q, K[:2], V[:2]), r"k\.shape = \(2, 2, 300, 32\), q\.shape = \(3, 4, 32\)"),
-    "k and v differ": ((Q, K, V[:, :, :9]), r"v\.shape = \(3, 2, 9, 32\), k\.shape = .*one cache"),
-    "heads that do not divide": ((Q[:, :3], K, V), r"heads = 3: must be a multiple of kv_heads = 2"),
-    "two dtypes": ((Q, K.float(), V), r"k\.dtype = fp32, q\.dtype = fp16"),
-    "only k in fp8": ((Q, K.to(FP8), V), r"k\.dtype = float8_e4m3fn"),
-    "fp32": ((Q.float(), K.float(), V.float()), r"q\.dtype = fp32: .*fp16 or bf16; use \.half\(\)"),
-    "bf16 in the interpreter": ((Q.bfloat16(), K.bfloat16(), V.bfloat16()), r"q\.dtype = bf16: .* wrongly"),
-    "two devices": ((Q, K.to(FP8).to("meta"), V.to(FP8)), r"k\.device = meta, q\.device = cpu"),
-    "a strided head": ((Q, K[..., ::2], V[..., ::2]), r"k\.shape = \(3, 2, 300, 16\)"),
-    "a strided query": ((Q[..., ::2], K[..., :16], V[..., :16]), r"q\.stride\(\) = \(128, 32, 2\): .*contig"),
-    "a list": (([1], K, V), r"q = list: decode_attention needs a torch\.Tensor"),
-    "lengths in a list": ((Q, K, V, [1, 2, 3]), r"lengths = list: .*torch\.tensor\(lengths, dtype="),
-    "lengths that are no whole numbers": ((Q, K, V, torch.ones(3)), r"lengths = fp32: .*whole numbers"),
-    "too few lengths": ((Q, K, V, torch.ones(2).int()), r"lengths\.shape = \(2,\): .*each of the 3"),
-    "lengths elsewhere": ((Q, K, V, torch.ones(3).int().to("meta")), r"lengths\.device = meta: .*'cpu'"),
-}
-
-
-@pytest.mark.parametrize("mistake", BAD)
-def test_a_wrong_tensor_is_named_with_the_remedy(mistake):
-    arguments, sentence = BAD[mistake]
-    with pytest.raises((ValueError, TypeError), match=sentence):
-        decode_attention(*arguments)

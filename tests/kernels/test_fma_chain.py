@@ -7,12 +7,6 @@ from kernels.evidence import counted
 from kernels.fma_chain import experiment, fma_chain
 
 
-@pytest.mark.parametrize("dtype", ["fp32", "fp16"])
-@pytest.mark.parametrize(("n", "k"), [(1, 1), (1000, 16), (5001, 37), (4096, 128)])
-def test_result_bytes_and_flops_are_exact(n, k, dtype):
-    counted.run(experiment, n=n, k=k, dtype=dtype).check(experiment)
-
-
 def test_k_is_a_dial_for_the_intensity():
     one, many = (counted.run(experiment, n=2048, k=k) for k in (1, 32))
     assert many.bytes() == one.bytes()

@@ -3,27 +3,9 @@
 import pytest
 import torch
 
-from kernels import gemv as module
 from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled, counted
 from kernels.gemv import experiment, gemv, kn_experiment, plan
-
-RAGGED = [(1, 1, 2), (1, 463, 67), (3, 1328, 37), (4, 130, 41), (2, 37, 523), (1, 512, 64)]
-
-
-@pytest.mark.parametrize("layout", [experiment, kn_experiment], ids=["n, k", "k, n"])
-@pytest.mark.parametrize(("m", "k", "n"), RAGGED)
-def test_result_bytes_and_flops_are_exact_at_ragged_sizes(m, k, n, layout):
-    row = counted.run(layout, m=m, k=k, n=n)
-    row.check(layout)
-    assert row.relative_error < 5e-4
-    assert row.dot_flops == row.sfu_ops == 0
-
-
-def test_fp32_stays_fp32():
-    row = counted.run(experiment, m=1, k=463, n=67, dtype="fp32")
-    row.check(experiment)
-    assert row.relative_error < 1e-6
 
 
 def test_one_row_issues_no_flop_for_rows_that_are_not_there():
@@ -95,22 +77,9 @@ def test_a_plan_splits_no_further_than_there_is_k(sizes):
         assert chosen.block_m * chosen.block_n * chosen.block_k <= 8192
 
 
-def test_what_it_refuses_and_what_it_says():
-    with pytest.raises(ValueError, match=r"m = 5: gemv keeps .* at most 4 rows .*; use kernels\.linear"):
-        gemv(_x(5, 8), _x(8, 8))
-    with pytest.raises(ValueError, match=r"w\.shape = \(8, 4\): its first size must be K = 9"):
-        gemv(_x(9), _x(8, 4))
-    with pytest.raises(ValueError, match=r"w\.shape = \(8,\): gemv needs w\[K, N\]"):
-        gemv(_x(8), _x(8))
-    with pytest.raises(TypeError, match="x = list: gemv needs a torch.Tensor"):
-        gemv([1.0], _x(8, 4))
-    with pytest.raises(TypeError, match=r"w\.dtype = fp32, x\.dtype = fp16: both must be the same"):
-        gemv(_x(8), _x(8, 4).float())
-
-
 def test_wide_loads_and_no_spills():
     """What test_compiled doesn't look at: the other layout, the most rows, the other chips."""
-    one, most = ({"m": m, "k": 4096, "n": 14_336} for m in (1, module.MAX_ROWS))
+    one, most = ({"m": m, "k": 4096, "n": 14_336} for m in (1, 4))
     wanted = [(kn_experiment, "sm_75", one), (kn_experiment, "sm_100", one), (kn_experiment, "sm_90", most)]
     wanted += [(experiment, "sm_80", most), (experiment, "sm_100", one), (experiment, "sm_120", one)]
     for row in compiled.cases(wanted):

@@ -4,9 +4,9 @@ import torch
 
 from book import cost
 from kernels.contract.devices import tl, triton
-from kernels.contract.experiment import Experiment, Launch
-
-TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+from kernels.contract.experiment import Experiment
+from kernels.contract.launch import Launch
+from kernels.contract.tensors import Tensor
 
 
 @triton.jit
@@ -40,28 +40,22 @@ def toy(x, w):
     return y
 
 
-def _inputs(*, m, k, n, dtype="fp16", device="cpu", seed=0):
-    generator = torch.Generator(device).manual_seed(seed)
-    make = lambda *shape: torch.randn(shape, generator=generator, device=device).to(TORCH[dtype])  # noqa: E731
-    return {"x": make(m, k), "w": make(k, n)}
-
-
-def _launches(plan, *, m, k, n, dtype):
-    make = lambda *shape: torch.empty(shape, dtype=TORCH[dtype], device="meta")  # noqa: E731
-    args = (make(m, k), make(k, n), make(m, n), m, k, n)
-    return [Launch(toy_kernel, _grid(plan, m, n), args, {**plan, "num_warps": 4, "num_stages": 3})]
+def _launches(plan, x, w, y):
+    (m, k), n = x.shape, w.shape[1]
+    options = {**plan, "num_warps": 4, "num_stages": 3}
+    return [Launch(toy_kernel, _grid(plan, m, n), (x, w, y, m, k, n), options)]
 
 
 experiment = Experiment(
     name="toy",
     sizes=("m", "k", "n"),
     axis="m",
-    inputs=_inputs,
+    tensors={"x": Tensor("m k"), "w": Tensor("k n"), "y": Tensor("m n", out=True)},
     run=toy,
     reference=lambda x, w: x.double() @ w.double(),
     cost=cost.linear,
     plan=_plan,
-    tiles=lambda plan, *, m, k, n, itemsize=2: cost.linear_issued(
+    issued=lambda plan, *, m, k, n, itemsize=2: cost.linear_issued(
         m, k, n, block_m=plan["BM"], block_n=plan["BN"], block_k=plan["BK"], itemsize=itemsize
     ),
     launches=_launches,

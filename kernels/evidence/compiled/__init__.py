@@ -18,8 +18,6 @@ from kernels.evidence import child_process
 from kernels.evidence.addresses import address
 from kernels.evidence.sweeps import sweep
 
-FP8_SINCE = 89  # the first NVIDIA architecture for which Triton compiles e4m3
-
 
 @dataclass(frozen=True)
 class Compiled:
@@ -97,7 +95,7 @@ def cases(
                 "task": "compile",
                 "experiment": address(experiment),
                 "target": name,
-                "dtype": dtype or best_dtype(experiment, chip),
+                "dtype": dtype or experiment.best_dtype(chip),
                 "sizes": sizes,
             }
         )
@@ -114,59 +112,12 @@ def targets_of(experiment: Experiment, dtype: str | None = None) -> list[str]:
     return [name for name in TARGETS if not why_not(experiment, find_target(name), dtype)]
 
 
-def dtypes_of(target: Target) -> tuple[str, ...]:
-    """The dtypes that the target's card has an arithmetic rate for."""
-    peaks = catalog.accelerator(target.accelerator).peaks
-    return tuple(dtype for dtype in peaks if peaks[dtype])
-
-
-def best_dtype(experiment: Experiment, target: Target) -> str:
-    """The experiment's first dtype that the target has."""
-    has = dtypes_of(target)
-    for dtype in experiment.dtypes:
-        if dtype in has:
-            return dtype
-    raise Unsupported(
-        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {target.name} has {', '.join(has)}."
-    )
-
-
-def why_not(experiment: Experiment, target: Target, dtype: str | None) -> str:
+def why_not(experiment: Experiment, target: Target, dtype: str | None = None) -> str:
     """Why `experiment` cannot be compiled for `target` in `dtype`: a sentence, or ""."""
-    card = catalog.accelerator(target.accelerator).short_name
-    if not target.has_tensor_cores and is_matrix(experiment):
+    if not target.has_tensor_cores and experiment.unit == "matrix":
+        card = catalog.accelerator(target.accelerator).short_name
         return (
             f"target = {target.name!r}: Triton emits no tensor-core code for it ({card}), so "
             f"{experiment.name} is not compiled there; compile a bandwidth kernel, or choose sm_80 or later."
         )
-    if dtype is None:
-        return ""
-    if dtype not in experiment.dtypes:
-        return f"dtype = {dtype!r}: {experiment.name} does not run in it; choose {_or(experiment.dtypes)}."
-    too_old = dtype == "fp8" and target.backend == "cuda" and target.arch < FP8_SINCE
-    if dtype not in dtypes_of(target) or too_old:
-        usable = [d for d in experiment.dtypes if d in dtypes_of(target)]
-        return f"dtype = {dtype!r}: {target.name} ({card}) has none; choose {_or(usable)}."
-    return ""
-
-
-def is_matrix(experiment: Experiment) -> bool:
-    """Whether one of its kernels multiplies matrices: calls tl.dot, itself or through a helper."""
-    chip = TARGETS["sm_90"]
-    dtype, sizes = best_dtype(experiment, chip), sweep(experiment, "compiled")[0]
-    plan = experiment.plan(**sizes, dtype=dtype, target=chip)
-    launches = experiment.launches(plan, **sizes, dtype=dtype)
-    return any(_calls_dot(launch.kernel, set()) for launch in launches)
-
-
-def _calls_dot(kernel: Any, seen: set[Any]) -> bool:
-    function = getattr(kernel, "fn", None) or getattr(kernel, "__wrapped__", None)
-    if function is None or function in seen:
-        return False
-    seen.add(function)
-    names = function.__code__.co_names
-    return "dot" in names or any(_calls_dot(function.__globals__.get(name), seen) for name in names)
-
-
-def _or(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else "another target"]))
+    return experiment.why_not(target, dtype)

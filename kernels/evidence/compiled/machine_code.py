@@ -56,7 +56,7 @@ def compile_request(request: dict[str, Any]) -> list[dict[str, Any]]:
     plan = experiment.plan(**sizes, dtype=dtype, target=target)
     activate(target)
     facts = []
-    for launch in experiment.launches(plan, **sizes, dtype=dtype):
+    for launch in experiment.meta_launches(plan, dtype, **sizes):
         kernel = launch.kernel.warmup(*launch.args, grid=launch.grid, **launch.options)
         facts.append({"kernel": launch.label or launch.kernel.__name__, **read(kernel, target)})
     return facts

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from book import catalog
 from kernels.contract import devices
 from kernels.contract.experiment import Experiment
 from kernels.evidence import child_process, counted
@@ -82,9 +81,8 @@ def count_request(request: dict[str, Any]) -> dict[str, Any]:
 def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> CountedRow:
     ran = counted.run(experiment, dtype=dtype, **sizes)
     ran.check(experiment)
-    itemsize = catalog.itemsize(ran.dtype)
-    useful = experiment.cost(**sizes, itemsize=itemsize)
-    tiles = experiment.tiles(ran.plan, **sizes, itemsize=itemsize)
+    useful = experiment.formula(ran.dtype, **sizes)
+    tiles = experiment.issued_by(ran.plan, ran.dtype, **sizes)
     # A score matrix that the formula itself has (unfused attention) is what that operation moves.
     workspace = tiles.workspace - {*useful.reads, *useful.writes}
     terms = [(name, t.unique) for group in (ran.reads, ran.writes) for name, t in group.items()]

@@ -12,12 +12,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from kernels.contract import devices
+from kernels.contract.launch import Launch
 from kernels.evidence.counted.tally import Tally
 
 _FLOPS = {np.add, np.subtract, np.multiply}
@@ -35,8 +36,11 @@ _POINTER_STEPS = (
 
 
 @contextlib.contextmanager
-def count() -> Iterator[Tally]:
+def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
     """Tally every kernel launched inside the `with` block; the interpreter is restored afterwards.
+
+    named: tensors that are known beforehand, by the names that their bytes go by. Others are called
+    after the kernel argument that first saw them, or as their launch says (`Launch.names`).
 
     `dot_flops`: 2mnk of every tl.dot. `alu_flops`: floating-point adds, subtracts and multiplies,
     element by element; tl.sum of n numbers is n - 1 adds, so a loop of `acc += tl.sum(x * w)`
@@ -57,7 +61,9 @@ def count() -> Iterator[Tally]:
     from triton.runtime import interpreter
 
     tally, builder = Tally(), interpreter.interpreter_builder
+    tally.learn(named or {})
     with contextlib.ExitStack() as hooks:
+        hooks.enter_context(devices.observed(lambda launch: _named(tally, launch)))
 
         def wrap(target: Any, name: str, make: Any) -> None:
             if hasattr(target, name):
@@ -82,6 +88,13 @@ def count() -> Iterator[Tally]:
         hooks.callback(setattr, builder, "options", builder.options)
         builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
         yield tally
+
+
+def _named(tally: Tally, launch: Launch) -> None:
+    """Learn a launch's tensors under the names that it gives them."""
+    arguments = dict(zip(launch.kernel.arg_names, launch.args, strict=False))
+    named = {argument.removesuffix("_ptr"): tensor for argument, tensor in arguments.items()}
+    tally.learn({launch.names.get(name, name): tensor for name, tensor in named.items()})
 
 
 def _restore(target: Any, name: str, previous: Any) -> None:

@@ -134,11 +134,11 @@ def run(
     checks.sizes(ranks=ranks, **sizes)
     if reason := why_not():
         raise devices.NoTriton(reason)
-    dtype = dtype or next(d for d in experiment.dtypes if d != "bf16")
+    dtype = dtype or counted.interpretable(experiment)
     itemsize, local = catalog.itemsize(dtype), parallel.local(ranks, **sizes)
     formula = parallel.cost(**sizes, ranks=ranks, itemsize=itemsize)
     plan = experiment.plan(**local, dtype=dtype, target=devices.STAND_IN)
-    issued = experiment.tiles(plan, **local, itemsize=itemsize)
+    issued = experiment.issued_by(plan, dtype, **local)
     request = {"parallel": address(parallel), "sizes": sizes, "dtype": dtype}
     told = child_process.environment(interpret=True)
     answers = launch.run(

@@ -119,7 +119,7 @@ class Tally:
         return [(t.base, t.traffic(verb)) for t in self._tensors.values() if verb in t.totals]
 
     def learn(self, named: dict[str, Any]) -> None:
-        """Note a launch's tensors. A tensor keeps the name it had first; a new one gets a new name."""
+        """Note tensors by name. A tensor keeps the name it had first; a new one gets a new name."""
         names = {t.name for t in self._tensors.values()}
         for argument, tensor in named.items():
             if not isinstance(tensor, torch.Tensor):

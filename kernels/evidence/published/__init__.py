@@ -84,7 +84,10 @@ def _dtypes_compared(experiment: Experiment, series: str | None) -> list[alarm.A
 def place(experiment: Experiment, row: dict[str, Any], dtype: str, seconds: float) -> dict[str, Any]:
     """One measured time as a point: sizes, seconds, intensity, FLOP/s and bytes/s."""
     sizes = {name: row[name] for name in experiment.sizes}
-    cost = experiment.cost(**sizes, itemsize=catalog.itemsize(dtype))
+    if dtype in experiment.dtypes:
+        cost = experiment.formula(dtype, **sizes)
+    else:  # a format that others ran it in and this kernel does not: all tensors are stored in it
+        cost = experiment.cost(**sizes, itemsize=catalog.itemsize(dtype))
     return {
         **sizes,
         "seconds": seconds,

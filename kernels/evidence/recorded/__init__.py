@@ -113,8 +113,9 @@ def card_of(record: Mapping[str, Any]) -> str | None:
 
 
 def roofs(record: Mapping[str, Any], experiment: str) -> tuple[Roof, ...]:
-    """The roofs that a record measured, in those dtypes in which it has this experiment or a stand-in."""
-    dtypes = {sweep["dtype"] for sweep in record["sweeps"] if sweep["experiment"] in stand_ins(experiment)}
+    """The roofs that a record measured, of the arithmetic in which it has this experiment or a stand-in."""
+    mine = [sweep for sweep in record["sweeps"] if sweep["experiment"] in stand_ins(experiment)]
+    dtypes = {sweep.get("arithmetic", sweep["dtype"]) for sweep in mine}
     return tuple(
         Roof(f"measured, {record['device']['name']} {dtype}", tops["peak"], tops["bandwidth"])
         for dtype, tops in record["ceilings"].items()

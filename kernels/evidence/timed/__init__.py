@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from book import catalog, roofline
+from book import roofline
+from book.catalog import Accelerator, UnsupportedDtype
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
-from kernels.evidence import alarm
+from kernels.contract.targets import TARGETS
+from kernels.evidence import alarm, counted
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
 from kernels.evidence.timed.clocks import Clock, EventClock
@@ -86,16 +88,15 @@ def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> floa
     """||out - ref|| / ||ref|| of one poisoned run against float64; raises PhysicsDisagrees if wrong."""
     import torch
 
+    expected = experiment.expected(inputs)
     with poisoned():
-        out = experiment.run(**inputs)
-    want = experiment.reference(**inputs).double()
-    got = out.double()
-    if not torch.isfinite(got).all():
+        results = experiment.results(inputs)
+    if not all(torch.isfinite(got.double()).all() for got in results):
         raise PhysicsDisagrees(
             f"{experiment.name}: the result holds NaN or infinity: some elements were never written, "
             "or overflowed."
         )
-    error = float(torch.linalg.vector_norm(got - want) / torch.linalg.vector_norm(want))
+    error = counted.relative_error(results, expected)
     allowed = experiment.tolerance(dtype)
     if error > allowed:
         raise PhysicsDisagrees(
@@ -122,15 +123,14 @@ def measure(
     clock: an EventClock on a GPU. tops: the ceilings of this run. budget: seconds of timing.
     Raises PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
     """
-    itemsize = catalog.itemsize(dtype)
-    sizes, note = shrink(experiment, sizes, itemsize, room(device))
+    sizes, note = shrink(experiment, sizes, dtype, room(device))
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
     error = check(experiment, inputs, dtype)
     timing = clock.time(lambda: experiment.run(**inputs), budget)
-    cost = experiment.cost(**sizes, itemsize=itemsize)
+    cost = experiment.formula(dtype, **sizes)
     bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
     card = device.card()
-    peak = card.peaks.get(dtype) if card else None
+    peak = peak_of(experiment, card, dtype) if card else None
     floor = roofline.time(cost.flops, cost.bytes, peak, card.bandwidth) if peak else None
     allowed = roofline.time(cost.flops, cost.bytes, tops.peak, tops.bandwidth)
     facts = {"bytes_per_s": bytes_per_s, "flops_per_s": flops_per_s}
@@ -164,7 +164,7 @@ def measure(
 
 
 def shrink(
-    experiment: Experiment, sizes: Mapping[str, int], itemsize: float, available: int
+    experiment: Experiment, sizes: Mapping[str, int], dtype: str, available: int
 ) -> tuple[dict[str, int], str]:
     """Sizes that fit in `available` bytes with their float64 reference, and a sentence if they shrank.
 
@@ -174,8 +174,9 @@ def shrink(
     wanted, sizes = dict(sizes), dict(sizes)
 
     def need() -> float:
-        moved = experiment.cost(**sizes, itemsize=itemsize).bytes
-        return moved * (1 + 2 * 8 / itemsize)  # the tensors, and float64 copies with a temporary
+        moved = experiment.formula(dtype, **sizes).bytes
+        # the tensors, and float64 copies with a temporary
+        return moved * (1 + 2 * 8 / min(experiment.itemsizes(dtype).values()))
 
     while need() > available:
         others = [name for name in sizes if name != experiment.axis] or list(sizes)
@@ -192,14 +193,23 @@ def shrink(
 
 
 def default_dtype(experiment: Experiment, device: Device) -> str:
-    """The experiment's first dtype that this device has."""
+    """The experiment's first dtype that this device has. Raises Unsupported if it has none."""
+    known = [where for where in (TARGETS.get(device.target or ""), device.card()) if where]
     for dtype in experiment.dtypes:
-        if device.has(dtype):
+        if not any(experiment.why_not(where, dtype) for where in known):
             return dtype
     raise Unsupported(
-        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has "
-        f"{', '.join(device.dtypes)}: choose another card, or another kernel."
+        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has none of them: nothing "
+        "was timed; use a card that has one."
     )
+
+
+def peak_of(experiment: Experiment, card: Accelerator, dtype: str) -> float | None:
+    """FLOP/s of the units that do the work, by the datasheet; None where it gives no such rate."""
+    try:
+        return card.peak(experiment.arithmetic(dtype), experiment.unit)
+    except UnsupportedDtype:
+        return None
 
 
 def run(
@@ -222,6 +232,6 @@ def run(
         )
     clock = clock or EventClock(device.torch_device, device.l2_bytes)
     dtype = dtype or default_dtype(experiment, device)
-    tops = tops or ceilings(device, dtype, clock)
+    tops = tops or ceilings(device, experiment.arithmetic(dtype), clock)
     rows = sweep(experiment, "timed", **sizes)
     return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops

@@ -1,0 +1,207 @@
+"""What holds of every kernel, written once over their tables: right, exact, refused, compiled.
+
+A new kernel file is tried here as it is; its own test file keeps only what is its own.
+"""
+
+import ast
+import json
+
+import pytest
+import torch
+
+from kernels.contract.axes import axes
+from kernels.contract.definition import definition
+from kernels.contract.targets import target
+from kernels.evidence import counted
+from kernels.evidence.experiments import all_experiments
+from tests.kernels.ragged import ragged, smallest
+
+ALL = all_experiments()
+DTYPES = {
+    name: [d for d in one.dtypes if one.operands(d) != "bf16"]  # which the interpreter multiplies wrongly
+    for name, one in ALL.items()
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, dtypes in DTYPES.items() for d in dtypes])
+def test_results_bytes_and_flops_are_exact_at_ragged_sizes(name, dtype):
+    for sizes in ragged(ALL[name]):
+        counted.run(ALL[name], dtype=dtype, **sizes).check(ALL[name])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_table_and_the_formula_give_the_same_bytes_also_at_the_sizes_that_only_a_gpu_runs(name):
+    one = ALL[name]
+    for dtype in one.dtypes:
+        for rung in ("timed", "compiled"):
+            sizes = {k: v if isinstance(v, int) else v[-1] for k, v in one.sweep[rung].items()}
+            formula, table = one.formula(dtype, **sizes), one.compulsory(dtype, **sizes)
+            own = [
+                {n: size for n, size in terms.items() if n not in formula.workspace}
+                for terms in (formula.reads, formula.writes)
+            ]
+            assert own == [dict(table.reads), dict(table.writes)]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_inputs_are_the_same_for_a_seed_and_none_is_all_zeros_unless_the_table_says_so(name):
+    one = ALL[name]
+    sizes = smallest(one)
+    first, again, other = (one.inputs(**sizes, seed=seed) for seed in (0, 0, 1))
+    for key, x in first.items():
+        if isinstance(x, torch.Tensor):
+            assert torch.equal(x.double(), again[key].double())
+            if not one.tensors[key].table:
+                assert (x.double() == 0).all() == (one.tensors[key].fill == "zeros")
+    assert any(not torch.equal(first[k].double(), other[k].double()) for k in first if k in one.tensors)
+
+
+# ------------------------------------------------------------------------------------------ refusals
+
+
+def broken(one, inputs):
+    """(what was broken, the inputs with one tensor broken) for everything that a table rules out."""
+    for key, x in inputs.items():
+        if key not in one.tensors:
+            continue
+        tensor, rank = one.tensors[key], x.ndim
+        yield f"{key} is a list", {**inputs, key: [1.0]}
+        yield f"{key} has one dimension more", {**inputs, key: x[None]}
+        yield f"{key} is empty", {**inputs, key: x.narrow(rank - 1, 0, 0)}
+        yield f"{key} lies elsewhere", {**inputs, key: x.to("meta")}
+        yield f"{key} is double", {**inputs, key: x.to("cpu", torch.float64)}
+        if not tensor.table:
+            yield f"{key} is whole numbers", {**inputs, key: torch.ones(x.shape, dtype=torch.int32)}
+        shared = [
+            i
+            for i, axis in enumerate(axes(tensor.shape))
+            if any(axis in axes(t.shape) for k, t in one.tensors.items() if k in inputs and k != key)
+        ]
+        for i in shared:
+            longer = torch.cat([x, x], i)
+            yield f"{key} is too long along {axes(tensor.shape)[i]}", {**inputs, key: longer}
+        if tensor.side_by_side and rank > 1 and min(x.shape[-2:]) > 1:
+            apart = x.mT.contiguous().mT
+            yield f"{key} has numbers apart", {**inputs, key: apart}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_tensor_that_its_table_rules_out_is_named_with_its_value_and_the_remedy(name):
+    one = ALL[name]
+    inputs = one.inputs(**smallest(one))
+    tried = 0
+    for what, wrong in broken(one, inputs):
+        with pytest.raises((TypeError, ValueError)) as refused:
+            one.run(**wrong)
+        said = str(refused.value)
+        field, _, rest = said.partition(" = ")
+        assert field.split(".")[0] in (*one.tensors, *one.sizes), (what, said)
+        assert ": " in rest and any(
+            verb in rest for verb in ("use ", "pass ", "make ", "reshape", "give ", "pad ")
+        ), (what, said)
+        tried += 1
+    assert tried >= 4
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_bf16_is_refused_in_the_interpreter_and_said_why(name):
+    one = ALL[name]
+    if "bf16" not in one.dtypes:
+        pytest.fail(f"{name} has no bf16: say here what it is refused for")
+    inputs = {
+        k: x.bfloat16() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+        for k, x in one.inputs(**smallest(one), dtype=DTYPES[name][0]).items()
+    }
+    with pytest.raises(TypeError, match=r"\.dtype = bf16: Triton's interpreter multiplies bf16 wrongly; use"):
+        one.run(**inputs)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_plan_that_cannot_be_made_says_why(name):
+    one = ALL[name]
+    good = smallest(one)
+    for size in one.sizes:
+        for value in (0, 2.5, True):
+            with pytest.raises(ValueError, match=rf"{size} = {value!r}: a size must be a whole number"):
+                one.plan(**{**good, size: value})
+    with pytest.raises(ValueError, match="target = 'sm_42': not known here; choose one of sm_75"):
+        one.plan(**good, target="sm_42")
+    with pytest.raises(ValueError, match="dtype = 'int8': these kernels do not take it; use"):
+        one.plan(**good, dtype="int8", target="sm_90")
+    with pytest.raises(ValueError, match=r"dtype = 'bf16': T4 \(sm_75\) has none; use"):
+        one.plan(**good, dtype="bf16", target="sm_75")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_conditions_refuse_by_name_value_and_reason(name):
+    one = ALL[name]
+    for condition, why in one.conditions.items():
+        sizes = next(
+            s
+            for s in ({**smallest(one), **dict.fromkeys(_names(condition), n)} for n in (5, 7, 300, 2**16))
+            if not eval(condition, {}, {**s, "kv_heads": 3} if "kv_heads" in _names(condition) else s)
+        )
+        sizes = {**sizes, **({"kv_heads": 3} if "kv_heads" in _names(condition) else {})}
+        with pytest.raises(ValueError) as refused:
+            one.plan(**sizes)
+        assert str(refused.value) == (
+            ", ".join(f"{n} = {sizes[n]}" for n in one.sizes if n in _names(condition)) + f": {why}."
+        )
+
+
+def _names(condition):
+    return {node.id for node in ast.walk(ast.parse(condition)) if isinstance(node, ast.Name)}
+
+
+# ------------------------------------------------------------------------------------ storage, roofs
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_experiment_says_the_units_that_its_kernels_use(name):
+    one, chip = ALL[name], target("sm_90")
+    sizes = {k: v if isinstance(v, int) else v[-1] for k, v in one.sweep["compiled"].items()}
+    dtype = one.best_dtype(chip)
+    launches = one.meta_launches(one.plan(**sizes, dtype=dtype, target=chip), dtype, **sizes)
+    assert any(_calls_dot(launch.kernel, set()) for launch in launches) == (one.unit == "matrix")
+
+
+def _calls_dot(kernel, seen):
+    """Whether a kernel calls tl.dot, itself or through a helper."""
+    function = getattr(kernel, "fn", None)
+    if function is None or function in seen:
+        return False
+    seen.add(function)
+    names = function.__code__.co_names
+    return "dot" in names or any(_calls_dot(function.__globals__.get(n), seen) for n in names)
+
+
+# -------------------------------------------------------------------------- FlashInfer's definitions
+
+FLASHINFER_DTYPES = {"float32", "float16", "bfloat16", "float8_e4m3fn", "int32", "int64", "int8"}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_its_definition_in_flashinfers_schema_is_whole_and_its_reference_runs_alone(name):
+    one = ALL[name]
+    made = json.loads(json.dumps(definition(one)))
+    assert set(made) >= {"name", "op_type", "axes", "inputs", "outputs", "reference"}
+    assert not set(made["inputs"]) & set(made["outputs"]) and made["outputs"]
+    for spec in (*made["inputs"].values(), *made["outputs"].values()):
+        assert spec["dtype"] in FLASHINFER_DTYPES
+        assert spec["shape"] is None or set(spec["shape"]) <= set(made["axes"])
+    for axis in made["axes"].values():
+        assert axis["type"] == "var" or (axis["type"] == "const" and axis["value"] >= 1)
+    for condition in made["constraints"]:
+        ast.parse(condition, mode="eval")
+
+    inputs = one.inputs(**smallest(one))
+    expected = one.expected(inputs)
+    alone: dict = {}
+    exec(made["reference"], alone)  # in a namespace of its own: nothing of ours is there
+    got = alone["run"](**inputs)
+    for mine, theirs in zip(expected, got if isinstance(got, tuple) else (got,), strict=True):
+        assert torch.allclose(mine.double(), theirs.double(), rtol=1e-3, atol=1e-3)
+
+
+def test_every_experiment_has_a_key_of_its_own_and_main_ones_come_first():
+    assert len(ALL) == len(set(ALL)) and all("." in k or ALL[k].name == k for k in ALL)
