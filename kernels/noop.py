@@ -15,6 +15,7 @@ from kernels.contract import checks, devices
 from kernels.contract.devices import triton
 from kernels.contract.errors import Unsupported
 from kernels.contract.launch import Launch
+from kernels.contract.tensors import Tensor
 
 Step = Callable[[], Any]
 
@@ -25,8 +26,8 @@ def noop_kernel(x_ptr):
 
 
 def noop(x: torch.Tensor) -> None:
-    """Start one program that does nothing on the device of x, which it gets and leaves alone."""
-    checks.tensors("noop", x=x)
+    """Start one program that does nothing on the device of x[n], which it gets and leaves alone."""
+    checks.refuse("noop", {"x": Tensor("n")}, {"x": x}, {dtype: {"": (dtype,)} for dtype in checks.PLANNED})
     devices.launch(launches(x), x.device)
 
 

@@ -103,7 +103,7 @@ def refuse(
     table: Mapping[str, Tensor],
     given: Mapping[str, Any],
     kinds: Mapping[str, Mapping[str, Sequence[str]]],
-    conditions: Mapping[str, str],
+    conditions: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, int], str]:
     """The sizes and the dtype of these tensors; raises where `kernel` can't run on them.
 
@@ -126,7 +126,7 @@ def refuse(
     values = _sizes(kernel, table, present)
     for name, other in present.items():
         _layout(kernel, name, other, table[name])
-    constraints(conditions, values)
+    constraints(conditions or {}, values)
     _device(kernel, first, x)
     return values, found
 

@@ -175,7 +175,7 @@ def test_a_formula_that_forgets_a_tensor_is_caught():
 
 def test_unpadded_flops_are_caught():
     with pytest.raises(PhysicsDisagrees, match=r"FLOPs issued: expected 36,864 .*counted"):
-        _wrong(tiles=lambda plan, **s: _cost(**s))
+        _wrong(issued=lambda plan, **s: _cost(**s))
 
 
 def test_a_wrong_product_is_caught():

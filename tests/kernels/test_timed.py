@@ -64,12 +64,12 @@ def test_the_poison_is_switched_off_again():
 
 def test_too_little_memory_shrinks_the_problem_and_says_so():
     wanted = {"m": 16, "k": 8192, "n": 8192}
-    sizes, note = timed.shrink(toy, wanted, 2, 500 * 10**6)
+    sizes, note = timed.shrink(toy, wanted, "fp16", 500 * 10**6)
     assert sizes["m"] == 16 and sizes["k"] * sizes["n"] < 8192 * 8192
     assert "Too little memory for m = 16, k = 8,192, n = 8,192: measured at" in note
-    assert timed.shrink(toy, SIZES, 2, 10**9) == (SIZES, "")
+    assert timed.shrink(toy, SIZES, "fp16", 10**9) == (SIZES, "")
     with pytest.raises(Unsupported, match="close other GPU programs, or choose smaller sizes"):
-        timed.shrink(toy, wanted, 2, 1000)
+        timed.shrink(toy, wanted, "fp16", 1000)
 
 
 def test_ceilings_take_the_best_of_every_candidate_and_name_it():

@@ -74,16 +74,16 @@ class Counted:
         tiles = experiment.issued_by(self.plan, self.dtype, **self.sizes)
         table = experiment.compulsory(self.dtype, **self.sizes)
         for verb in ("reads", "writes"):
-            own = {n: size for n, size in getattr(useful, verb).items() if n not in useful.workspace}
-            for name in sorted({*own, *getattr(table, verb)}):
-                by_formula, by_table = own.get(name, 0), getattr(table, verb).get(name, 0)
-                self._equal(f"{verb} of {name}, bytes by the table of tensors", by_formula, by_table)
             counted, issued = getattr(self, verb), getattr(tiles, verb)
             expected = {name: issued[name] for name in issued if name in tiles.workspace}
             expected |= getattr(useful, verb)
             for name in sorted({*counted, *expected}):
                 have = counted[name].unique if name in counted else 0
                 self._equal(f"{verb} of {name}, bytes", expected.get(name, 0), have)
+            own = {n: size for n, size in getattr(useful, verb).items() if n not in useful.workspace}
+            for name in sorted({*own, *getattr(table, verb)}):
+                by_formula, by_table = own.get(name, 0), getattr(table, verb).get(name, 0)
+                self._equal(f"{verb} of {name}, bytes by the table of tensors", by_formula, by_table)
         self._equal("FLOPs issued", tiles.flops + tiles.workspace_flops, self.flops)
         allowed = experiment.tolerance(self.dtype)
         if not self.relative_error <= allowed:  # a NaN disagrees too

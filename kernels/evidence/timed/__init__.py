@@ -199,8 +199,8 @@ def default_dtype(experiment: Experiment, device: Device) -> str:
         if not any(experiment.why_not(where, dtype) for where in known):
             return dtype
     raise Unsupported(
-        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has none of them: nothing "
-        "was timed; use a card that has one."
+        f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has "
+        f"{', '.join(device.dtypes)}: choose another card, or another kernel."
     )
 
 
