@@ -123,3 +123,17 @@ def test_a_reader_sees_a_harmonic_number_as_a_sum():
     f = Formula("h", "", "y", "", (n,), {"y": 1 / sympy.harmonic(n.sympy)})
     assert f.latex() == r"\frac{1}{\sum_{j=1}^{i} \frac{1}{j}}"
     assert f.javascript() == {"y": "1/prelude.harmonic(i)"}
+
+
+def test_a_card_s_link_is_the_third_roof_of_a_formula():
+    c = cost.linear_row_parallel(512, 8192, 8192, symbol("ranks"))
+    card = [Parameter(name, name, 1.0, source="accelerator") for name in ("peak", "bandwidth", "link")]
+    time = roofline.time(c.flops, c.bytes, symbol("peak"), symbol("bandwidth"), c.sent_bytes, symbol("link"))
+    f = Formula("step", "", "time", "s", (Parameter("ranks", "ranks", 8, 1, 8), *card), {"time": time})
+    h100 = roofline.Roof("H100", 989.4e12, 3.35e12, 450e9)
+    at = {"peak": h100.peak, "bandwidth": h100.bandwidth, "link": h100.link}
+    for ranks in (1, 2, 8):
+        assert f(ranks=ranks, **at) == pytest.approx(
+            h100.time(cost.linear_row_parallel(512, 8192, 8192, ranks))
+        )
+    assert "/link" in f.javascript()["time"]
