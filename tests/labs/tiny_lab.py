@@ -128,8 +128,8 @@ def master() -> nbformat.NotebookNode:
     return new_notebook(cells=cells)
 
 
-def make(folder: Path) -> tuple[Path, nbformat.NotebookNode]:
-    """A repository with copies of the real packages, and this lab; and its master."""
+def repository(folder: Path) -> Path:
+    """A repository with copies of the real packages."""
     root = folder / "root"
     for package in ("book", "kernels", "labs"):
         for path in sorted(bundle.ROOT.joinpath(package).rglob("*")):
@@ -138,15 +138,15 @@ def make(folder: Path) -> tuple[Path, nbformat.NotebookNode]:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, root / name)
     shutil.copyfile(bundle.ROOT / "pyproject.toml", root / "pyproject.toml")
-    add(root)
-    return root, master()
+    return root
 
 
-def add(root: Path) -> Path:
-    """One folder, and nothing registered elsewhere: this lab in a repository. Returns its master's path."""
-    folder = root / FOLDER
-    folder.mkdir()
+def make(folder: Path) -> tuple[Path, nbformat.NotebookNode]:
+    """Such a repository with this lab; and its master."""
+    root = repository(folder)
+    place = root / FOLDER
+    place.mkdir()
     for name, text in (("__init__", ""), ("questions", QUESTIONS), ("key", KEY)):
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    nbformat.write(master(), folder / f"{LAB}.ipynb")
-    return folder / f"{LAB}.ipynb"
+        (place / f"{name}.py").write_text(text, encoding="utf-8")
+    nbformat.write(master(), place / f"{LAB}.ipynb")
+    return root, master()
