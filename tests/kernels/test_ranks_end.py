@@ -105,13 +105,16 @@ def test_no_process_is_left_of_any_of_them_nor_a_file(broken):
     assert list(Path(broken[1]).iterdir()) == []
 
 
-def test_the_search_for_survivors_finds_one():
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "a-mark-to-find"]) as one:
+@needs_ranks
+def test_the_search_for_survivors_finds_one(tmp_path):
+    mark = f"{tmp_path}/to find"
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", mark]) as one:
         try:
-            assert alive("a-mark-to-find") == [one.pid]
+            assert not none_alive(mark, seconds=0.5)
+            assert alive(mark) == [one.pid]
         finally:
             one.kill()
-    assert none_alive("a-mark-to-find")
+    assert none_alive(mark)
 
 
 @needs_ranks
