@@ -5,6 +5,7 @@ from __future__ import annotations
 from book import serving
 from book.claims.claim import right, wrong
 from book.claims.terms import card, sequences, weight_seconds
+from book.say import say
 from book.serving import deploy
 
 
@@ -17,71 +18,73 @@ def blended_limit(name: str, accelerator: str, context: int) -> float:
 CLAIMS = (
     right(
         "crossover-70b",
-        "At batch 32 Llama-3-70B reads as much cache as weights from 13,457 tokens on",
+        say("At batch 32 Llama-3-70B reads as much cache as weights from 13,457 tokens on"),
         "13,457 tokens",
         lambda: serving.crossover_context(deploy("llama3-70b", "h100_sxm", count="all"), 32),
-        "W / (B kappa), with all parameters in W.",
+        say("W / (B kappa), with all parameters in W."),
     ),
     right(
         "crossover-8b",
-        "At batch 32 Llama-3-8B does from 3,829 tokens on",
+        say("At batch 32 Llama-3-8B does from 3,829 tokens on"),
         "3,829 tokens",
         lambda: serving.crossover_context(deploy("llama3-8b", "h100_sxm", count="all"), 32),
-        "Small models meet their cache sooner.",
+        say("Small models meet their cache sooner."),
     ),
     wrong(
         "batch-never-ends",
-        "A bigger batch always means more throughput: "
-        "Llama-3-70B at 32,768 tokens passes 760 tokens a second on an H100's bandwidth",
+        say(
+            "A bigger batch always means more throughput: Llama-3-70B at 32,768 tokens passes 760 "
+            "tokens a second on an H100's bandwidth"
+        ),
         "760 tokens/s",
         lambda: serving.throughput_ceiling(deploy("llama3-70b", "h100_sxm"), 32_768),
-        "No batch passes beta / (S kappa) = 312: each new sequence brings its own cache to read.",
+        say("No batch passes beta / (S kappa) = 312: each new sequence brings its own cache to read."),
         above=True,
         slip=lambda: 32 / weight_seconds("llama3-70b", "h100_sxm"),
     ),
     wrong(
         "batch-computes",
-        "A big enough batch makes decode compute-bound (Llama-3-8B, 32,768 tokens, H100)",
+        say("A big enough batch makes decode compute-bound (Llama-3-8B, 32,768 tokens, H100)"),
         "more than 295",
         lambda: blended_limit("llama3-8b", "h100_sxm", 32_768),
-        "In an endless batch the intensity nears this and stops. It is true of short contexts only.",
+        say("In an endless batch the intensity nears this and stops. It is true of short contexts only."),
         unit="FLOP/byte",
         slip=lambda: card("h100_sxm").ridge("bf16"),
     ),
     wrong(
         "concurrency",
-        "256 requests at once are a batch of 256 (Llama-3-8B, 8,192 tokens each, one H100)",
+        say("256 requests at once are a batch of 256 (Llama-3-8B, 8,192 tokens each, one H100)"),
         "256",
         lambda: sequences("llama3-8b", "h100_sxm", 8192),
-        "Memory ends first; the others wait in the queue.",
+        say("Memory ends first; the others wait in the queue."),
         unit="sequences",
     ),
     right(
         "crossover-70b-1",
-        "At batch 1 Llama-3-70B reads as much cache as weights from 430,626 tokens on",
+        say("At batch 1 Llama-3-70B reads as much cache as weights from 430,626 tokens on"),
         "430,626 tokens",
         lambda: serving.crossover_context(deploy("llama3-70b", "h100_sxm", count="all"), 1),
-        "Longer than the model takes: with one user, weights always win.",
+        say("Longer than the model takes: with one user, weights always win."),
     ),
     right(
         "crossover-8b-1",
-        "At batch 1 Llama-3-8B reads as much cache as weights from 122,532 tokens on",
+        say("At batch 1 Llama-3-8B reads as much cache as weights from 122,532 tokens on"),
         "122,532 tokens",
         lambda: serving.crossover_context(deploy("llama3-8b", "h100_sxm", count="all"), 1),
-        "On any card: the bandwidth divides out.",
+        say("On any card: the bandwidth divides out."),
     ),
     right(
         "ceiling-70b-8k",
-        "At 8,192 tokens no batch of Llama-3-70B passes 1,248 tokens a second",
+        say("At 8,192 tokens no batch of Llama-3-70B passes 1,248 tokens a second"),
         "1,248 tokens/s",
         lambda: serving.throughput_ceiling(deploy("llama3-70b", "h100_sxm"), 8192),
-        "A quarter of the context, four times the ceiling.",
+        say("A quarter of the context, four times the ceiling."),
     ),
     right(
         "ceiling-8b-32k",
-        "At 32,768 tokens no batch of Llama-3-8B passes 780 tokens a second",
+        say("At 32,768 tokens no batch of Llama-3-8B passes 780 tokens a second"),
         "780 tokens/s",
         lambda: serving.throughput_ceiling(deploy("llama3-8b", "h100_sxm"), 32_768),
-        "A model nine times smaller, only 2.5 times the ceiling: it is about caches.",
+        say("A model nine times smaller, only 2.5 times the ceiling: it is about caches."),
     ),
 )

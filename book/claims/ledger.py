@@ -55,7 +55,7 @@ def row(claim: Claim) -> tuple[Cell, ...]:
     verdict = claim.judged()
     # Both words stand here whole, so that a second language finds them.
     shown = f'<span class="trap">{say("wrong")}</span>' if verdict == "wrong" else say("right")
-    statement, why = say(claim.statement), say(claim.why)
+    statement, why = claim.statement, claim.why
     seen = say("Seen: {where}", where=claim.where) if claim.where else ""
     exact = f'<span title="{html.escape(claim.expression())}">{html.escape(claim.exact_text())}</span>'
     return (

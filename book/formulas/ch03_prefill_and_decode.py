@@ -8,13 +8,14 @@ from book import cost, serving
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
 from book.formulas.views import Curve, Readouts, Roofline, Shown
+from book.say import say
 
-_ROWS = Parameter("m", "rows in the step", 32, 1, 131072, latex="M")
+_ROWS = Parameter("m", say("rows in the step"), 32, 1, 131072, latex="M")
 _STORED = replace(p.WEIGHT_ITEMSIZE, latex="s")
 
 utilisation = Formula(
     name="utilisation",
-    title="The share of the peak",
+    title=say("The share of the peak"),
     value="utilisation",
     unit="%",
     # The dropdown decides the arithmetic, the slider how weights are stored: they need not agree.
@@ -25,9 +26,9 @@ utilisation = Formula(
         "intensity": cost.weight_intensity(_ROWS.sympy, _STORED.sympy),
     },
     presets=lambda: {
-        "decode": {f"{b} {'user' if b == 1 else 'users'}": {"m": b} for b in (1, 32, 128)},
-        "prefill": {f"a prompt of {n:,} tokens": {"m": n} for n in (512, 2048, 8192)},
+        say("decode"): {say("1 user") if b == 1 else say("{b} users", b=b): {"m": b} for b in (1, 32, 128)},
+        say("prefill"): {say("a prompt of {n:,} tokens", n=n): {"m": n} for n in (512, 2048, 8192)},
     },
     preset_kind="phase",
-    views=(Roofline(), Curve(), Readouts("utilisation", (Shown("critical", "critical rows, M*"),))),
+    views=(Roofline(), Curve(), Readouts(say("utilisation"), (Shown("critical", say("critical rows, M*")),))),
 )

@@ -7,12 +7,13 @@ from book.formulas import models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula
 from book.formulas.views import Curve, Readouts, Roofline, Shown
+from book.say import say
 
 _READOUTS = (
-    Shown("time", "time per token", "s"),
-    Shown("throughput", "all users", "token/s"),
-    Shown("per_user", "each user", "token/s"),
-    Shown("per_card", "weights on a card", "byte"),
+    Shown("time", say("time per token"), "s"),
+    Shown("throughput", say("all users"), "token/s"),
+    Shown("per_user", say("each user"), "token/s"),
+    Shown("per_card", say("weights on a card"), "byte"),
 )
 
 
@@ -21,7 +22,7 @@ def _floor(name: str, value: str, unit: str, label: str) -> Formula:
     time = p.step_time(step, p.GPUS.sympy)
     return Formula(
         name=name,
-        title="The decode floor",
+        title=say("The decode floor"),
         value=value,
         unit=unit,
         parameters=(p.BATCH, p.WEIGHT_ITEMSIZE, p.GPUS, p.PARAMETERS, p.PEAK, p.BANDWIDTH),
@@ -34,11 +35,11 @@ def _floor(name: str, value: str, unit: str, label: str) -> Formula:
         },
         aliases=(p.WEIGHT_BYTES,),
         presets=models.weights_only,
-        preset=f"{models.START} / all parameters",
+        preset=f"{models.START} / {models.ALL}",
         preset_kind="model",
         views=(Roofline(), Curve(), Readouts(label, tuple(s for s in _READOUTS if s.output != value))),
     )
 
 
-decode_floor = _floor("decode_floor", "time", "s", "time per token")
-decode_rate = _floor("decode_rate", "throughput", "token/s", "tokens per second")
+decode_floor = _floor("decode_floor", "time", "s", say("time per token"))
+decode_rate = _floor("decode_rate", "throughput", "token/s", say("tokens per second"))

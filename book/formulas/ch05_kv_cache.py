@@ -7,18 +7,19 @@ from book.formulas import models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
 from book.formulas.views import Bars, Curve, Readouts, Shown
+from book.say import say
 from book.serving import short
 
 _KV_SHAPE = (
-    Parameter("layers", "layers", 32, 1, 128, latex="N"),
-    Parameter("kv_heads", "KV heads", 8, 1, 128, latex="G"),
-    Parameter("head_dim", "head dimension", 128, 32, 256, latex="d"),
+    Parameter("layers", say("layers"), 32, 1, 128, latex="N"),
+    Parameter("kv_heads", say("KV heads"), 8, 1, 128, latex="G"),
+    Parameter("head_dim", say("head dimension"), 128, 32, 256, latex="d"),
 )
 _held = p.BATCH.sympy * p.CONTEXT.sympy * p.KV_PER_TOKEN.expression
 
 kv_bytes_per_token = Formula(
     name="kv_bytes_per_token",
-    title="The KV cache",
+    title=say("The KV cache"),
     value="per_token",
     unit="byte/token",
     parameters=(*_KV_SHAPE, p.KV_ITEMSIZE, p.CONTEXT, p.BATCH, p.BANDWIDTH),
@@ -33,19 +34,19 @@ kv_bytes_per_token = Formula(
     views=(
         Curve(),
         Readouts(
-            "cache per token",
+            say("cache per token"),
             (
-                Shown("sequence", "one sequence", "byte"),
-                Shown("all", "the batch", "byte"),
-                Shown("time", "time to read it", "s"),
+                Shown("sequence", say("one sequence"), "byte"),
+                Shown("all", say("the batch"), "byte"),
+                Shown("time", say("time to read it"), "s"),
             ),
         ),
     ),
 )
 
-_CAPACITY = Parameter("capacity", "memory of a card", 80e9, unit="byte", latex="C", source="accelerator")
+_CAPACITY = Parameter("capacity", say("memory of a card"), 80e9, unit="byte", latex="C", source="accelerator")
 _SHARE = Parameter(
-    "fraction", "share that the engine may use", 0.9, 0.5, 1, latex="u", scale="linear", integer=False
+    "fraction", say("share that the engine may use"), 0.9, 0.5, 1, latex="u", scale="linear", integer=False
 )
 _memory = _CAPACITY.sympy * _SHARE.sympy * p.GPUS.sympy
 _fit = {
@@ -55,15 +56,15 @@ _fit = {
     "kv_per_token": p.KV_PER_TOKEN.sympy,
 }
 
-_ROOM = Shown("room", "room for the cache", "byte")
+_ROOM = Shown("room", say("room for the cache"), "byte")
 
 kv_capacity = Formula(
     name="kv_capacity",
-    title="How many sequences fit",
+    title=say("How many sequences fit"),
     value="sequences",
     unit="",
     parameters=(
-        Parameter("context", "context of each", 5120, 128, 2**20, "tokens", "S"),
+        Parameter("context", say("context of each"), 5120, 128, 2**20, "tokens", "S"),
         p.WEIGHT_ITEMSIZE,
         p.KV_ITEMSIZE,
         _SHARE,
@@ -87,10 +88,10 @@ kv_capacity = Formula(
     preset_kind="model",
     views=(
         Bars(
-            parts=(Shown("weights", "weights", "byte"), _ROOM),
-            beside=(Shown("memory", "memory to use", "byte"),),
+            parts=(Shown("weights", say("weights"), "byte"), _ROOM),
+            beside=(Shown("memory", say("memory to use"), "byte"),),
         ),
         Curve(),
-        Readouts("sequences that fit", (Shown("tokens", "tokens in all"), _ROOM)),
+        Readouts(say("sequences that fit"), (Shown("tokens", say("tokens in all")), _ROOM)),
     ),
 )

@@ -7,26 +7,27 @@ from book.formulas import models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Limit, Parameter, symbol
 from book.formulas.views import Curve, Readouts, Roofline
+from book.say import say
 
 decode_attention = Formula.of_cost(
     "decode_attention",
-    "Attention over the cache",
+    say("Attention over the cache"),
     cost.decode_attention,
     (
-        Parameter("heads", "query heads", 32, 1, 128, latex="H"),
-        Parameter("kv_heads", "KV heads", 8, 1, 128, latex="G"),
-        Parameter("head_dim", "head dimension", 128, 32, 256, latex="d"),
-        Parameter("context", "context of each", 4096, 16, 2**20, "tokens", "S"),
+        Parameter("heads", say("query heads"), 32, 1, 128, latex="H"),
+        Parameter("kv_heads", say("KV heads"), 8, 1, 128, latex="G"),
+        Parameter("head_dim", say("head dimension"), 128, 32, 256, latex="d"),
+        Parameter("context", say("context of each"), 4096, 16, 2**20, "tokens", "S"),
         p.BATCH,
         p.KV_ITEMSIZE,
-        Parameter("itemsize", "bytes of query and output", 2, latex="e", unit="byte", source="dtype"),
+        Parameter("itemsize", say("bytes of query and output"), 2, latex="e", unit="byte", source="dtype"),
     ),
     limit=Limit(
         "context",
         cost.kv_intensity(symbol("heads"), symbol("kv_heads"), symbol("kv_itemsize")),
-        "cache only",
+        say("cache only"),
     ),
     presets=models.attention_shapes,
     preset_kind="model",
-    views=(Roofline(), Curve(), Readouts("intensity")),
+    views=(Roofline(), Curve(), Readouts(say("intensity"))),
 )

@@ -7,11 +7,12 @@ from book.formulas import parameters as p
 from book.formulas.formula import Formula
 from book.formulas.steps import STEP
 from book.formulas.views import Balance, Bars, Curve, Readouts, Roofline, Shown
+from book.say import say
 from book.serving import short
 
 decode_step = Formula(
     name="decode_step",
-    title="A decode step",
+    title=say("A decode step"),
     value="time",
     unit="s",
     parameters=(p.BATCH, p.CONTEXT, p.WEIGHT_ITEMSIZE, p.KV_ITEMSIZE, *p.MODEL, *p.CARD),
@@ -33,18 +34,18 @@ decode_step = Formula(
     preset_kind="model",
     views=(
         Bars(
-            parts=(Shown("weight_time", "weights", "s"), Shown("kv_time", "KV cache", "s")),
-            beside=(Shown("compute_time", "arithmetic", "s"),),
+            parts=(Shown("weight_time", say("weights"), "s"), Shown("kv_time", say("KV cache"), "s")),
+            beside=(Shown("compute_time", say("arithmetic"), "s"),),
             balance=Balance("context", "crossover"),
         ),
         Roofline(),
         Curve(),
         Readouts(
-            "time per step",
+            say("time per step"),
             (
-                Shown("throughput", "all users", "token/s"),
-                Shown("ceiling", "ceiling of any batch", "token/s"),
-                Shown("intensity", "intensity", "FLOP/byte"),
+                Shown("throughput", say("all users"), "token/s"),
+                Shown("ceiling", say("ceiling of any batch"), "token/s"),
+                Shown("intensity", say("intensity"), "FLOP/byte"),
             ),
         ),
     ),

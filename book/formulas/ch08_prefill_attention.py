@@ -7,11 +7,12 @@ from book.formulas import parameters as p
 from book.formulas.formula import Formula
 from book.formulas.steps import LINEAR_FLOPS, PROMPT
 from book.formulas.views import Balance, Bars, Curve, Readouts, Roofline, Shown
+from book.say import say
 from book.serving import short
 
 prefill = Formula(
     name="prefill",
-    title="A prefill",
+    title=say("A prefill"),
     value="time",
     unit="s",
     parameters=(p.LENGTH, p.WEIGHT_ITEMSIZE, p.KV_ITEMSIZE, *p.MODEL, *p.CARD),
@@ -33,15 +34,18 @@ prefill = Formula(
     preset_kind="model",
     views=(
         Bars(
-            parts=(Shown("linear_time", "linear layers", "s"), Shown("attention_time", "attention", "s")),
-            beside=(Shown("memory_time", "memory", "s"),),
+            parts=(
+                Shown("linear_time", say("linear layers"), "s"),
+                Shown("attention_time", say("attention"), "s"),
+            ),
+            beside=(Shown("memory_time", say("memory"), "s"),),
             balance=Balance("length", "crossover"),
         ),
         Roofline(),
         Curve(),
         Readouts(
-            "time to first token",
-            (Shown("flops", "operations", "FLOP"), Shown("intensity", "intensity", "FLOP/byte")),
+            say("time to first token"),
+            (Shown("flops", say("operations"), "FLOP"), Shown("intensity", say("intensity"), "FLOP/byte")),
         ),
     ),
 )

@@ -11,13 +11,14 @@ from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
 from book.formulas.steps import PROMPT, STEP
 from book.formulas.views import Curve, Readouts, Shown, Timeline
+from book.say import say
 from book.serving import short
 from book.serving.step_law import StepLaw
 
-_CHUNK = Parameter("chunk", "tokens of it in a step", 2**17, 16, 2**17, "tokens", "C")
-_ETA = Parameter("efficiency", "efficiency", 0.96, 0.3, 1, latex=r"\eta", scale="linear", integer=False)
+_CHUNK = Parameter("chunk", say("tokens of it in a step"), 2**17, 16, 2**17, "tokens", "C")
+_ETA = Parameter("efficiency", say("efficiency"), 0.96, 0.3, 1, latex=r"\eta", scale="linear", integer=False)
 _TAU = Parameter(
-    "overhead", "overhead of a step", 0.006, 0, 0.02, "s", r"\tau", scale="linear", integer=False
+    "overhead", say("overhead of a step"), 0.006, 0, 0.02, "s", r"\tau", scale="linear", integer=False
 )
 _law = StepLaw(1 / _ETA.sympy, _TAU.sympy)
 _chunks = ceil_div(p.LENGTH.sympy, _CHUNK.sympy)
@@ -29,7 +30,7 @@ _tpot, _mixed = (_law(p.step_time(c, p.GPUS.sympy)) for c in (STEP, _carrying))
 
 step_law = Formula(
     name="step_law",
-    title="The step law",
+    title=say("The step law"),
     value="tpot",
     unit="s",
     parameters=(
@@ -60,12 +61,12 @@ step_law = Formula(
         Timeline(step="tpot", mixed="mixed", chunks="chunks"),
         Curve(),
         Readouts(
-            "time per output token",
+            say("time per output token"),
             (
-                Shown("floor", "floor of a step", "s"),
-                Shown("mixed", "step with a chunk", "s"),
-                Shown("stall", "everybody's stall", "s"),
-                Shown("ttft", "time to first token", "s"),
+                Shown("floor", say("floor of a step"), "s"),
+                Shown("mixed", say("step with a chunk"), "s"),
+                Shown("stall", say("everybody's stall"), "s"),
+                Shown("ttft", say("time to first token"), "s"),
             ),
         ),
     ),

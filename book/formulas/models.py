@@ -11,9 +11,12 @@ from functools import cache
 from book import catalog
 from book.catalog import Model
 from book.formulas.formula import Presets
+from book.say import say
 from book.serving import parameters_read
 
 START = "Llama-3-8B"  # where every explorer of a whole model begins
+# both ways of counting P
+ALL, READ = say("all parameters"), say("without the input table")
 
 
 def _alike(model: Model) -> bool:
@@ -65,7 +68,7 @@ def weights_only() -> Presets:
     made = {}
     for m in _dense():
         read, all_of_it = int(parameters_read(m)), m.parameters
-        made[m.name] = {"all parameters": {"parameters": all_of_it}}
+        made[m.name] = {ALL: {"parameters": all_of_it}}
         if read != all_of_it:
-            made[m.name]["without the input table"] = {"parameters": read}
+            made[m.name][READ] = {"parameters": read}
     return made

@@ -9,38 +9,39 @@ from __future__ import annotations
 from book import catalog, cost, roofline
 from book.cost import Cost, Number
 from book.formulas.formula import Alias, Parameter
+from book.say import say
 from book.serving import short
 
-PEAK = Parameter("peak", "peak compute", 989.4e12, unit="FLOP/s", latex="F", source="accelerator")
+PEAK = Parameter("peak", say("peak compute"), 989.4e12, unit="FLOP/s", latex="F", source="accelerator")
 BANDWIDTH = Parameter(
-    "bandwidth", "memory bandwidth", 3.35e12, unit="byte/s", latex=r"\beta", source="accelerator"
+    "bandwidth", say("memory bandwidth"), 3.35e12, unit="byte/s", latex=r"\beta", source="accelerator"
 )
-ITEMSIZE = Parameter("itemsize", "bytes per element", 2, latex="s", unit="byte", source="dtype")
+ITEMSIZE = Parameter("itemsize", say("bytes per element"), 2, latex="s", unit="byte", source="dtype")
 
-PARAMETERS = Parameter("parameters", "parameters", latex="P", source="model")
-LAYERS = Parameter("layers", "layers", latex="N", source="model")
-HEADS = Parameter("heads", "query heads", latex="H", source="model")
-KV_HEADS = Parameter("kv_heads", "KV heads", latex="G", source="model")
-HEAD_DIM = Parameter("head_dim", "head dimension", latex="d", source="model")
-BATCH = Parameter("batch", "sequences in the batch", 32, 1, 1024, latex="B")
-CONTEXT = Parameter("context", "context of each", 4096, 128, 2**20, "tokens", "S")
-LENGTH = Parameter("length", "prompt", 8192, 16, 2**20, "tokens", "L")
-GPUS = Parameter("gpus", "cards that share it", 1, latex="n", steps=(1, 2, 4, 8))
+PARAMETERS = Parameter("parameters", say("parameters"), latex="P", source="model")
+LAYERS = Parameter("layers", say("layers"), latex="N", source="model")
+HEADS = Parameter("heads", say("query heads"), latex="H", source="model")
+KV_HEADS = Parameter("kv_heads", say("KV heads"), latex="G", source="model")
+HEAD_DIM = Parameter("head_dim", say("head dimension"), latex="d", source="model")
+BATCH = Parameter("batch", say("sequences in the batch"), 32, 1, 1024, latex="B")
+CONTEXT = Parameter("context", say("context of each"), 4096, 128, 2**20, "tokens", "S")
+LENGTH = Parameter("length", say("prompt"), 8192, 16, 2**20, "tokens", "L")
+GPUS = Parameter("gpus", say("cards that share it"), 1, latex="n", steps=(1, 2, 4, 8))
 # Bytes that a stored number takes with its scales: 4, 4.125, 4.25, 4.5, 8 and 16 bits.
 STORED = tuple(map(catalog.effective_itemsize, ("int4", "int4_g128", "mxfp4", "nvfp4", "fp8", "bf16")))
 _STORED_IN = {"unit": "byte", "integer": False, "steps": STORED, "shown_in": "bit"}
-WEIGHT_ITEMSIZE = Parameter("weight_itemsize", "size of a weight", 2, latex="w", **_STORED_IN)
-KV_ITEMSIZE = Parameter("kv_itemsize", "size of a cached number", 2, latex="s", **_STORED_IN)
+WEIGHT_ITEMSIZE = Parameter("weight_itemsize", say("size of a weight"), 2, latex="w", **_STORED_IN)
+KV_ITEMSIZE = Parameter("kv_itemsize", say("size of a cached number"), 2, latex="s", **_STORED_IN)
 
 CARD = (PEAK, BANDWIDTH)
 MODEL = (PARAMETERS, LAYERS, HEADS, KV_HEADS, HEAD_DIM)
 
 # All products of a step with weights, and nothing of its activations: what the text calls W.
 WEIGHTS = cost.weights(PARAMETERS.sympy, BATCH.sympy, WEIGHT_ITEMSIZE.sympy)
-WEIGHT_BYTES = Alias("weight_bytes", "weights", "W", WEIGHTS.bytes)
+WEIGHT_BYTES = Alias("weight_bytes", say("weights"), "W", WEIGHTS.bytes)
 KV_PER_TOKEN = Alias(
     "kv_per_token",
-    "cache per token",
+    say("cache per token"),
     r"\kappa",
     short.kv_per_token(LAYERS.sympy, KV_HEADS.sympy, HEAD_DIM.sympy, KV_ITEMSIZE.sympy),
 )
