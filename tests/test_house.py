@@ -151,3 +151,42 @@ def test_the_type_checker_knows_a_size_from_what_is_none(size, good, tmp_path, m
     said, error, failed = api.run([str(asked)])
     assert (failed == 0) == good, said + error
     assert good or "Number" in said
+
+
+# --------------------------------------------------------------------- tests that can't fail
+
+REFUSE = {"raises", "warns", "expect", "fail", "check", "raise_if", "wait_for", "wait_for_function"}
+
+
+def without_a_claim(tree):
+    """Names of tests in which nothing is asserted: by themselves, or by a function of the same file."""
+    functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+
+    def claims(node, asked=()):
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Assert):
+                return True
+            if isinstance(inner, ast.Call):
+                name = inner.func.attr if isinstance(inner.func, ast.Attribute) else ast.unparse(inner.func)
+                if name in REFUSE or name.startswith("assert_"):
+                    return True
+                if name in functions and name not in asked and claims(functions[name], (*asked, name)):
+                    return True
+        return False
+
+    return [name for name, node in functions.items() if name.startswith("test_") and not claims(node)]
+
+
+def test_every_test_claims_something():
+    found = {path.name: without_a_claim(ast.parse(path.read_text(encoding="utf-8"))) for path in TESTS}
+    assert {name: tests for name, tests in found.items() if tests} == {}
+
+
+def test_a_test_without_a_claim_is_found():
+    tree = ast.parse(
+        "def helper(x): assert x\n"
+        "def test_one(): helper(1)\n"
+        "def test_two(): print(helper)\n"
+        "def test_three():\n    with pytest.raises(ValueError): run()\n"
+    )
+    assert without_a_claim(tree) == ["test_two"]

@@ -98,9 +98,16 @@ def test_points_leave_out_what_was_impossible():
     assert recorded.points("linear", records=[one], accelerator="b200") == ()
 
 
+def test_one_bad_record_of_a_folder_is_named(tmp_path):
+    recorded.save(record(), tmp_path / "a.json")
+    (tmp_path / "b.json").write_text(json.dumps(record(status="guessed")), encoding="utf-8")
+    with pytest.raises(recorded.RecordError, match="b.json: status = 'guessed'"):
+        recorded.load_all(tmp_path)
+
+
 def test_the_records_in_the_repository_are_valid():
-    for found in recorded.load_all():
-        assert found["status"] in ("partial", "complete")
+    files = [path.stem for path in recorded.FOLDER.glob("*.json")]
+    assert len(recorded.load_all()) == len(files)  # each is checked as it is read
 
 
 def test_published_points_follow_from_the_formula():

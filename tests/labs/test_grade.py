@@ -245,7 +245,7 @@ def test_a_verdict_may_say_anything(graded, lab):
     judge = lambda *a: Verdict(False, "\x00\ud800")  # noqa: E731
     questions = (replace(toy.QUESTIONS[0], judge=judge),)
     made = graded(lab=replace(lab, lab=replace(lab.lab, questions=questions)))
-    json.dumps(made.scores[0].comment, ensure_ascii=False).encode()
+    assert json.dumps(made.scores[0].comment, ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1"])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import pytest
+from playwright.sync_api import Page
 
 from tests.site.built import AXE, pages
+from tests.site.conftest import watch
 
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
 MEGABYTE = 1e6
@@ -18,47 +23,56 @@ def opened(page, address: str):
     return page
 
 
-@EVERY_PAGE
-def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(page, server, name):
-    opened(page, f"{server}/{name}")
-    assert page.locator("main h1:visible").count() >= 1
-    # the context's watch asserts the rest when the test ends
+@dataclass(frozen=True)
+class Opened:
+    """A page over http, opened once for all that is asked of it, and what was seen as it came."""
+
+    name: str
+    page: Page
+    problems: list[str]  # goes on filling
+    transferred: list[int]  # bytes of each response, with gzip
 
 
-@EVERY_PAGE
-def test_from_disk_nothing_fails_and_nothing_is_fetched_from_elsewhere(disk_page, site, name):
-    opened(disk_page, (site / name).as_uri())
-    assert disk_page.locator("main h1:visible").count() >= 1
-
-
-@EVERY_PAGE
-def test_a_page_weighs_less_than_a_megabyte(page, server, name):
-    network = page.context.new_cdp_session(page)
+@pytest.fixture(scope="module", params=pages())
+def there(request, browser, server) -> Iterator[Opened]:
+    """Each page of the site, loaded once; in light, as a reader without motion sees it."""
+    context = browser.new_context(color_scheme="light", reduced_motion="reduce")
+    problems, transferred, page = watch(context, server), [], context.new_page()
+    network = context.new_cdp_session(page)
     network.send("Network.enable")
-    transferred = []
     network.on("Network.loadingFinished", lambda event: transferred.append(event["encodedDataLength"]))
-    opened(page, f"{server}/{name}")
+    opened(page, f"{server}/{request.param}")
     page.wait_for_load_state("networkidle")
-    assert 0 < sum(transferred) < MEGABYTE, f"{name}: {sum(transferred):,.0f} bytes with gzip"
+    yield Opened(request.param, page, problems, transferred)
+    context.close()
+    assert not problems, "\n".join(dict.fromkeys(problems))
 
 
-@EVERY_PAGE
-def test_there_is_one_search_box(page, server, name):
+def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(there):
+    assert there.page.locator("main h1:visible").count() >= 1
+    assert not there.problems, "\n".join(there.problems)
+
+
+def test_a_page_weighs_less_than_a_megabyte(there):
+    weight = sum(there.transferred)
+    assert 0 < weight < MEGABYTE, f"{there.name}: {weight:,.0f} bytes with gzip"
+
+
+def test_there_is_one_search_box(there):
     """The search page's own form is its content; the theme's is the one that every page has."""
-    opened(page, f"{server}/{name}")
-    boxes = page.locator("input[type=search]:visible")
+    boxes = there.page.locator("input[type=search]:visible")
     assert boxes.count() <= 1
-    buttons = page.locator(".search-button-field:visible, .search-button:visible")
+    buttons = there.page.locator(".search-button-field:visible, .search-button:visible")
     assert buttons.count() <= 1
 
 
-@EVERY_PAGE
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(new_context, server, name, scheme):
-    context = new_context(server, color_scheme=scheme, reduced_motion="reduce")
-    page = opened(context.new_page(), f"{server}/{name}")
-    assert page.locator("html").get_attribute("data-theme") == scheme
-    page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+def test_axe_finds_no_violation(there, scheme):
+    page = there.page
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+    if not page.evaluate("() => 'axe' in window"):
+        page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
     violations = page.evaluate(
         "async () => (await axe.run(document, {resultTypes: ['violations']})).violations"
     )
@@ -67,13 +81,13 @@ def test_axe_finds_no_violation(new_context, server, name, scheme):
         + "\n    ".join(n["html"][:160] for n in v["nodes"][:4])
         for v in violations
     ]
-    assert not violations, f"{name}, {scheme}:\n" + "\n".join(told)
+    assert not violations, f"{there.name}, {scheme}:\n" + "\n".join(told)
 
 
-@EVERY_PAGE
-def test_every_slider_changes_its_number_by_keyboard(page, server, name):
-    opened(page, f"{server}/{name}")
+def test_every_slider_changes_its_number_by_keyboard(there):
+    page = there.page
     sliders = page.locator(".rl-alive input[type=range]")
+    assert sliders.count() >= page.locator('.rl-live[data-kind="explorer"]').count(), "one at least each"
     for index in range(sliders.count()):
         slider = sliders.nth(index)
         live = slider.locator("xpath=ancestor::*[contains(concat(' ', @class, ' '), ' rl-live ')]")
@@ -92,8 +106,15 @@ def test_every_slider_changes_its_number_by_keyboard(page, server, name):
         for _ in range(20):
             page.keyboard.press("ArrowRight")
         label = slider.evaluate("s => s.labels?.[0]?.innerText || s.getAttribute('aria-label')")
-        assert slider.input_value() != position, f"{name}: slider {label!r} does not move by keyboard"
-        assert numbers() != before, f"{name}: no number follows slider {label!r}"
+        assert slider.input_value() != position, f"{there.name}: slider {label!r} does not move by keyboard"
+        assert numbers() != before, f"{there.name}: no number follows slider {label!r}"
+
+
+@EVERY_PAGE
+def test_from_disk_nothing_fails_and_nothing_is_fetched_from_elsewhere(disk_page, site, name):
+    opened(disk_page, (site / name).as_uri())
+    assert disk_page.locator("main h1:visible").count() >= 1
+    # the context's watch asserts the rest when the test ends
 
 
 def test_the_chapters_and_the_front_page_have_an_explorer(site):
