@@ -37,7 +37,8 @@ def definition(experiment: Experiment, dtype: str | None = None, **sizes: int) -
     constant = {n: v for n, v in swept.items() if isinstance(v, int) and n != experiment.axis}
     found: dict[str, Any] = {}
     conditions = list(experiment.conditions)
-    inputs, outputs = {}, {}
+    inputs: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     storage = experiment.storage(dtype)
     for name, tensor in experiment.tensors.items():
         if tensor.optional:

@@ -23,7 +23,7 @@ from kernels.contract.axes import axes, names
 from kernels.contract.errors import Unsupported
 from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
-from kernels.contract.tensors import Tensor
+from kernels.contract.tensors import Storage, Tensor
 
 UNPACKED = ("int8", "int4", "mxfp4", "nvfp4")  # bits that a kernel turns into numbers by itself
 TOLERANCE = {"fp32": 1e-5, "fp16": 2e-3, "bf16": 1e-2, "fp8": 5e-2, "int8": 0.0}
@@ -116,7 +116,7 @@ class Experiment:
         here, allowed = devices.default_dtype(), self.mixed[dtype].arithmetic
         return here if here in allowed else allowed[0]
 
-    def storage(self, dtype: str) -> tensors.Storage:
+    def storage(self, dtype: str) -> Storage:
         """tensor of the table -> the dtype that it is stored in."""
         slots = self.mixed[dtype].storage if dtype in self.mixed else {}
         own = {tensor.dtype for tensor in self.tensors.values()} & set(self._slots())

@@ -100,7 +100,8 @@ def compulsory(tensors: Mapping[str, Tensor], storage: Storage, sizes: Sizes) ->
 
     A derivation beside `book.cost`'s, which must give the same bytes for each tensor.
     """
-    reads, writes = {}, {}
+    reads: dict[str, int] = {}
+    writes: dict[str, int] = {}
     for name, tensor in tensors.items():
         if tensor.table:
             continue

@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 from tests.site.built import AXE, pages
 from tests.site.conftest import watch
+from tests.site.explorer_page import settle
 
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
 MEGABYTE = 1e6
@@ -96,7 +97,7 @@ def test_every_slider_changes_its_number_by_keyboard(there):
             """What the explorer shows once it no longer changes: a busy machine skips frames."""
             shown, last = live.locator("output").all_inner_texts(), None
             while shown != last:
-                page.wait_for_timeout(100)
+                settle(page)
                 shown, last = live.locator("output").all_inner_texts(), shown
             return shown
 
