@@ -6,6 +6,8 @@ A formulas file says `from book.formulas import parameters as p`, then `p.BATCH`
 
 from __future__ import annotations
 
+from typing import Any
+
 from book import catalog, cost, roofline
 from book.cost import Cost, Number
 from book.formulas.formula import Alias, Parameter
@@ -29,7 +31,7 @@ LENGTH = Parameter("length", say("prompt"), 8192, 16, 2**20, "tokens", "L")
 GPUS = Parameter("gpus", say("cards that share it"), 1, latex="n", steps=(1, 2, 4, 8))
 # Bytes that a stored number takes with its scales: 4, 4.125, 4.25, 4.5, 8 and 16 bits.
 STORED = tuple(map(catalog.effective_itemsize, ("int4", "int4_g128", "mxfp4", "nvfp4", "fp8", "bf16")))
-_STORED_IN = {"unit": "byte", "integer": False, "steps": STORED, "shown_in": "bit"}
+_STORED_IN: dict[str, Any] = {"unit": "byte", "integer": False, "steps": STORED, "shown_in": "bit"}
 WEIGHT_ITEMSIZE = Parameter("weight_itemsize", say("size of a weight"), 2, latex="w", **_STORED_IN)
 KV_ITEMSIZE = Parameter("kv_itemsize", say("size of a cached number"), 2, latex="s", **_STORED_IN)
 
