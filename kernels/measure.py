@@ -132,7 +132,12 @@ def measure_gpu(
     good = len(right) == len(record["correct"])
     for number, (name, (experiment, chosen)) in enumerate(right.items(), 1):
         arithmetic = experiment.arithmetic(chosen)
-        tops = _ceilings(record, device, arithmetic, clock, say)
+        try:
+            tops = _ceilings(record, device, arithmetic, clock, say)
+        except Unsupported as error:
+            record["notes"].append(f"Not timed: {name}: {error}")
+            say(f"  {name}: {error}")
+            continue
         rows = sweep(experiment, "timed")
         rows = [rows[0], rows[len(rows) // 2], rows[-1]] if quick and len(rows) > 3 else rows
         points = []
@@ -244,7 +249,10 @@ def table(record: dict[str, Any]) -> str:
 
 
 def _dtype(experiment: Experiment, device: Device, asked: str | None) -> str:
-    return asked if asked in experiment.dtypes else timed.default_dtype(experiment, device)
+    """What was asked for, where this kernel and this device have it; else the best that both have."""
+    if asked in experiment.dtypes and not timed.why_not(experiment, device, asked):
+        return asked
+    return timed.default_dtype(experiment, device)
 
 
 def _point(*what: Any) -> tuple[timed.Timed | None, str]:

@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from kernels import measure
+from kernels import decode_attention, measure
 from kernels.contract.errors import Unsupported
 from kernels.evidence import cpu, launch_overhead, recorded, timed
 from kernels.evidence.recorded import write
@@ -171,3 +171,20 @@ def test_two_dtypes_of_one_run_whose_ratio_is_impossible_are_noted(tmp_path):
     from_datasheet = dataclasses.replace(fp8, peak_by=DATASHEET)
     record["ceilings"]["fp8"], record["notes"] = write.ceilings_as_record(from_datasheet), []
     assert measure.measure_gpu(record, {}, CARD, Says(1e-3), out, lines.append, launches=None)
+
+
+def test_a_kernel_whose_ceiling_nothing_can_say_is_left_out_with_a_sentence(tmp_path, monkeypatch):
+    def refuses(*_):
+        raise Unsupported("dtype = 'fp16': nothing says how fast Some card is in it.")
+
+    monkeypatch.setattr(timed, "ceilings", refuses)
+    good, record, lines = gpu(tmp_path)
+    assert good and record["status"] == "complete" and record["sweeps"] == []
+    assert record["notes"] == ["Not timed: toy: dtype = 'fp16': nothing says how fast Some card is in it."]
+    assert any("nothing says how fast" in line for line in lines)
+
+
+def test_a_dtype_that_the_card_lacks_is_not_taken_though_it_was_asked_for():
+    a100 = dataclasses.replace(CARD, accelerator="a100_80gb_sxm", target="sm_80")
+    assert measure._dtype(decode_attention.experiment, CARD, "fp8") == "fp8"
+    assert measure._dtype(decode_attention.experiment, a100, "fp8") == "bf16"

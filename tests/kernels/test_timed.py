@@ -7,14 +7,21 @@ import pytest
 import torch
 
 from book import catalog
+from kernels import decode_attention, gemv
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence import timed
+from kernels.evidence.experiments import all_experiments
 from kernels.evidence.timed import clocks, dram, torch_products
+from kernels.evidence.timed.ceilings import DATASHEET
 from tests.kernels.fakes import CARD, Runs, Says
 from tests.kernels.toy import experiment as toy
 
 SIZES = {"m": 16, "k": 128, "n": 128}
 TOPS = timed.Ceilings("fp16", 3e12, "torch copy", 7e14, "torch.matmul", {}, {})
+
+
+def timed_with(tops):
+    return timed.measure(toy, CARD, "fp16", SIZES, Says(1e-6), tops)
 
 
 def measure(clock, **changes):
@@ -176,6 +183,40 @@ def test_an_fp8_experiment_gets_a_sentence_on_a_card_without_fp8():
     assert timed.default_dtype(either, A100) == "bf16"
     with pytest.raises(Unsupported, match="toy runs in fp8; Pretended A100"):
         timed.run(only, device=A100, clock=Says(1e-4))
+
+
+def test_a_dtype_asked_for_by_name_gets_the_same_sentence():
+    with pytest.raises(Unsupported, match=r"dtype = 'fp8': sm_80 \(A100 SXM\) has none; choose bf16"):
+        timed.run(decode_attention.experiment, dtype="fp8", device=A100, clock=Says(1e-4))
+    with pytest.raises(Unsupported, match="dtype = 'int3': toy does not run in it"):
+        timed.run(toy, dtype="int3", device=A100, clock=Says(1e-4))
+
+
+def test_a_card_that_shares_the_target_of_a_newer_one_has_what_its_own_row_says():
+    a10g = dataclasses.replace(CARD, name="A10G", accelerator="a10g", target="sm_89")  # planned like an L4
+    assert "A10G has none" in timed.why_not(decode_attention.experiment, a10g, "fp8")
+    assert timed.why_not(decode_attention.experiment, a10g, "bf16") == ""
+
+
+def test_an_fp8_cache_is_held_against_the_ceiling_of_what_multiplies_it():
+    fp8_cache = decode_attention.experiment
+    assert fp8_cache.arithmetic("fp8") in ("fp16", "bf16")
+    assert timed.peak_of(fp8_cache, CARD.card(), "fp8") == CARD.card().peak("bf16")
+    assert timed.peak_of(gemv.experiment, CARD.card(), "bf16") == CARD.card().peaks["fp32"]
+
+
+def test_a_datasheet_s_peak_is_never_called_a_measured_ceiling():
+    too_low = dataclasses.replace(TOPS, peak=1e6)
+    assert any("measured in this run" in a for a in timed_with(too_low).alarms)
+    assert timed_with(dataclasses.replace(too_low, peak_by=DATASHEET)).alarms == ()
+
+
+def test_every_experiment_says_what_error_it_allows_in_each_of_its_dtypes():
+    for experiment in all_experiments().values():
+        assert all(0 <= experiment.tolerance(dtype) < 0.1 for dtype in experiment.dtypes)
+    with pytest.raises(ValueError, match="toy says no relative error allowed in mxfp4.*add it"):
+        toy.tolerance("mxfp4")
+    assert dataclasses.replace(toy, tolerances={"mxfp4": 0.2}).tolerance("mxfp4") == 0.2
 
 
 def test_with_no_gpu_timing_is_refused_with_a_sentence():

@@ -139,7 +139,7 @@ def measure(
         *alarm.inspect(
             **facts,
             measured_bandwidth=tops.bandwidth,
-            measured_peak=tops.peak,
+            measured_peak=tops.peak if tops.peak_measured else None,
             tolerance=MEASURED_TOLERANCE,
         ),
     )
@@ -192,11 +192,16 @@ def shrink(
     return sizes, f"Too little memory for {described(wanted)}: measured at {described(sizes)} instead."
 
 
+def why_not(experiment: Experiment, device: Device, dtype: str) -> str:
+    """Why this device can't run `experiment` in `dtype`: a sentence, or "". By its target and its card."""
+    known = [where for where in (TARGETS.get(device.target or ""), device.card()) if where]
+    return next(filter(None, (experiment.why_not(where, dtype) for where in known)), "")
+
+
 def default_dtype(experiment: Experiment, device: Device) -> str:
     """The experiment's first dtype that this device has. Raises Unsupported if it has none."""
-    known = [where for where in (TARGETS.get(device.target or ""), device.card()) if where]
     for dtype in experiment.dtypes:
-        if not any(experiment.why_not(where, dtype) for where in known):
+        if not why_not(experiment, device, dtype):
             return dtype
     raise Unsupported(
         f"{experiment.name} runs in {', '.join(experiment.dtypes)}; {device.name} has "
@@ -223,15 +228,18 @@ def run(
 ) -> tuple[tuple[Timed, ...], Ceilings]:
     """Time `experiment` over its sweep on the GPU that is here: the points, and the ceilings.
 
-    One of `sizes` may be a list. Raises Unsupported, with a sentence, where there is no GPU.
+    One of `sizes` may be a list. Raises Unsupported, with a sentence, where there is no GPU, or none
+    that has `dtype`.
     """
     device = device or gpu_here()
     if device is None:
         raise Unsupported(
             "No GPU here: nothing can be timed; run this on a machine with one, or use cpu_roofline()."
         )
-    clock = clock or EventClock(device.torch_device, device.l2_bytes)
     dtype = dtype or default_dtype(experiment, device)
+    if reason := why_not(experiment, device, dtype):
+        raise Unsupported(reason)
+    clock = clock or EventClock(device.torch_device, device.l2_bytes)
     tops = tops or ceilings(device, experiment.arithmetic(dtype), clock)
     rows = sweep(experiment, "timed", **sizes)
     return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops
