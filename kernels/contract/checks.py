@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import torch
 
 from book import catalog
+from book.catalog.dtypes import DTYPES
 from kernels.contract import devices
 from kernels.contract.axes import axes, length, names, solved
 from kernels.contract.targets import Target
@@ -52,7 +53,8 @@ def constraints(conditions: Mapping[str, str], values: Mapping[str, int]) -> Non
 def dtype(name: str, target: Target, known: Sequence[str] = PLANNED) -> None:
     """Refuse a dtype that is none of `known`, or that `target` has no arithmetic for."""
     card = catalog.accelerator(target.accelerator)
-    usable = [d for d in known if target.has(d)]
+    # the name of a mix of formats, "w4a16", is none that a card could lack
+    usable = [d for d in known if d not in DTYPES or target.has(d)]
     if name not in known:
         raise ValueError(f"dtype = {name!r}: these kernels do not take it; use {either(usable)}.")
     if name not in usable:
