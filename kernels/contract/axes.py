@@ -51,7 +51,10 @@ def length(axis: str, sizes: Mapping[str, int]) -> int:
 def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
     if isinstance(node, ast.BinOp):
         return _OPERATORS[type(node.op)](_value(node.left, sizes), _value(node.right, sizes))
-    return sizes[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
+    if isinstance(node, ast.Name):
+        return sizes[node.id]
+    assert isinstance(node, ast.Constant) and isinstance(node.value, int)
+    return node.value
 
 
 def shape_of(shape: str, sizes: Mapping[str, int]) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ class Target:
 
     def has(self, dtype: str) -> bool:
         """Whether it computes in `dtype`: its card has a rate, and Triton compiles it."""
-        if dtype == "fp8" and self.backend == "cuda" and int(self.arch) < FP8_SINCE:
+        if dtype == "fp8" and isinstance(self.arch, int) and self.arch < FP8_SINCE:
             return False
         return dtype in catalog.accelerator(self.accelerator).peaks
 

@@ -1,14 +1,17 @@
 """The rung "compiled": real compilations for chips that are not here, and the readers of their code."""
 
+import os
 import sys
 
 import pytest
 
+from kernels.contract import devices
 from kernels.contract.errors import Unsupported
 from kernels.contract.targets import TARGETS, occupancy, target
 from kernels.evidence import child_process, compiled
 from kernels.evidence.addresses import address
 from kernels.evidence.compiled import machine_code
+from kernels.evidence.compiled.specialisations import specialisations
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
 from tests.kernels.toy import experiment as toy
@@ -22,6 +25,42 @@ INSTRUCTION = {
 }
 
 
+# The chip that plans stand in for is compiled at every specialisation that the sweeps launch, the others
+# at the largest size; EVERY_CHIP=1 compiles all of it everywhere (`make test-specialisations`, minutes).
+WHOLE = tuple(TARGETS) if os.environ.get("EVERY_CHIP") else (devices.STAND_IN,)
+
+LLAMA = {"d_model": 4096, "d_ff": 14_336}
+ATTENTION = {"batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": 8192}
+PROMPT = {"batch": 1, "length": 8192, "heads": 32, "kv_heads": 8, "head_dim": 128}
+HEAD = {"m": 1, "k": 4096, "n": 14_336}
+
+# What no sweep has: (key, chip, sizes, dtype or None, the main kernel's instruction).
+MORE = [
+    ("toy", "sm_90", {"m": 1, "k": 1024, "n": 1024}, None, "mma.sync"),  # few rows: the older one
+    ("linear", "sm_80", {"m": 64, "k": 256, "n": 256}, "fp32", "none"),  # true fp32, no tf32
+    ("mlp", "sm_89", {"m": 4096, **LLAMA}, None, "mma.sync"),
+    ("mlp", "sm_120", {"m": 4096, **LLAMA}, None, "mma.sync"),
+    ("flash_attention", "sm_89", PROMPT, None, "mma.sync"),
+    ("flash_attention", "sm_120", PROMPT, None, "mma.sync"),
+    ("flash_attention", "sm_90", {**PROMPT, "head_dim": 256}, None, "wgmma"),
+    # a group of 4 query heads is too few for the newer instruction, 64 are enough
+    ("decode_attention", "sm_89", ATTENTION, None, "mma.sync"),
+    ("decode_attention", "sm_90", ATTENTION, None, "mma.sync"),
+    ("decode_attention", "gfx942", ATTENTION, None, "mfma"),
+    ("decode_attention", "sm_90", {**ATTENTION, "heads": 64, "kv_heads": 1}, None, "wgmma"),
+    ("decode_attention", "sm_100", {**ATTENTION, "heads": 64, "kv_heads": 1}, None, "tcgen05.mma"),
+    ("decode_attention", "sm_80", {**ATTENTION, "heads": 16, "head_dim": 256}, None, "mma.sync"),
+    ("decode_attention", "sm_90", ATTENTION, "fp8", "mma.sync"),
+    ("gemv", "sm_80", {**HEAD, "m": 4}, None, "none"),
+    ("gemv", "sm_120", HEAD, None, "none"),
+    ("gemv.kn", "sm_100", HEAD, None, "none"),
+    ("gemv.kn", "sm_90", {**HEAD, "m": 4}, None, "none"),
+    ("kv_append", "sm_100", {"batch": 64, "kv_heads": 8, "head_dim": 128, "context": 4096}, None, "none"),
+]
+# Their loads are 16 bytes wide wherever the sizes allow it; a toy's and a W of four rows are not held to it.
+WIDE = ("linear", "matmul", "mlp", "flash_attention", "kv_append")
+
+
 def chips(experiment):
     """Matrix kernels have an instruction to show on each chip; the others are alike on most.
 
@@ -32,54 +71,74 @@ def chips(experiment):
     return list(INSTRUCTION) if experiment.unit == "matrix" else ["sm_75", "sm_90", "gfx942"]
 
 
+def planned():
+    """Every (experiment, chip, sizes, dtype) that is compiled here."""
+    for one in DEFAULT.values():
+        for chip in TARGETS:
+            if chip in WHOLE and not compiled.why_not(one, target(chip)):
+                yield from ((one, chip, sizes, None) for sizes in specialisations(one, target(chip)))
+            elif chip in chips(one):
+                yield one, chip, sweep(one, "compiled")[-1], None
+    known = {**DEFAULT, "toy": toy}
+    yield from ((known[key], chip, sizes, dtype) for key, chip, sizes, dtype, _ in MORE)
+
+
 @pytest.fixture(scope="module")
 def every():
-    """name -> rows: each experiment at the largest of its compiled sizes, all in one child."""
-    wanted = [(e, t, sweep(e, "compiled")[-1]) for e in DEFAULT.values() for t in chips(e)]
-    wanted.append((toy, "sm_90", {"m": 1, "k": 1024, "n": 1024}))
+    """(key, chip, sizes, dtype) -> rows, a kernel each: all of it in one child."""
+    wanted = list(planned())
     rows, made = iter(compiled.cases(wanted)), {}
-    for experiment, chip, sizes in wanted:
-        mine = made.setdefault(experiment.key, [])
-        mine += [next(rows) for _ in range(launches(experiment, chip, sizes))]
+    for one, chip, sizes, dtype in wanted:
+        case = one.key, chip, tuple(sizes.items()), dtype
+        made[case] = [next(rows) for _ in range(launches(one, chip, sizes, dtype))]
     assert next(rows, None) is None
     return made
 
 
-def launches(experiment, chip, sizes):
+def launches(experiment, chip, sizes, dtype):
     """How many kernels one run of it starts there."""
-    dtype = experiment.best_dtype(target(chip))
+    dtype = dtype or experiment.best_dtype(target(chip))
     plan = experiment.plan(**sizes, dtype=dtype, target=target(chip))
     return len(experiment.meta_launches(plan, dtype, **sizes))
 
 
-@pytest.mark.parametrize("name", DEFAULT)
-def test_no_experiment_spills_at_its_default_configuration(every, name):
-    spilled = [(row.kernel, row.target, row.spill_bytes) for row in every[name] if row.spills]
-    assert not spilled
+@pytest.mark.parametrize("name", [*DEFAULT, "toy"])
+def test_nothing_spills_and_everything_fits_at_every_specialisation_that_is_launched(every, name):
+    mine = [row for (key, *_), rows in every.items() if key == name for row in rows]
+    assert mine and not [(r.kernel, r.target, dict(r.sizes), r.spill_bytes) for r in mine if r.spills]
+    assert all(row.fits and 0 < row.occupancy <= 1 for row in mine)
 
 
-@pytest.mark.parametrize("name", DEFAULT)
-def test_every_experiment_fits_on_a_multiprocessor(every, name):
-    assert list(dict.fromkeys(row.target for row in every[name])) == chips(DEFAULT[name])
-    assert all(row.fits and 0 < row.occupancy <= 1 for row in every[name])
+def test_every_experiment_is_compiled_for_the_chips_it_shows_something_on(every):
+    for name, one in DEFAULT.items():
+        assert {chip for key, chip, *_ in every if key == name} >= set(chips(one)), name
 
 
 @pytest.mark.parametrize("chip", INSTRUCTION)
 def test_a_large_matrix_product_uses_the_matrix_instruction_of_its_chip(every, chip):
     for name in ("linear", "matmul"):
-        assert [row.instruction for row in every[name] if row.target == chip][0] == INSTRUCTION[chip]
+        largest = tuple(sweep(DEFAULT[name], "compiled")[-1].items())
+        assert every[name, chip, largest, None][0].instruction == INSTRUCTION[chip]
 
 
 def test_a_bandwidth_kernel_has_no_matrix_instruction(every):
-    for name, experiment in DEFAULT.items():
-        if experiment.unit != "matrix":
-            assert {row.instruction for row in every[name]} == {"none"}
+    for (name, *_), rows in every.items():
+        if name != "toy" and DEFAULT[name].unit != "matrix":
+            assert {row.instruction for row in rows} == {"none"}
 
 
-def test_few_rows_use_the_older_instruction_even_on_hopper(every):
-    (row,) = every["toy"]
-    assert (row.instruction, row.opcode.split(".")[0]) == ("mma.sync", "HMMA")
-    assert row.wide_loads == row.loads > 0
+@pytest.mark.parametrize(("key", "chip", "sizes", "dtype", "instruction"), MORE)
+def test_the_instruction_is_the_one_that_few_or_many_rows_get(every, key, chip, sizes, dtype, instruction):
+    main, *others = every[key, chip, tuple(sizes.items()), dtype]
+    assert main.instruction == instruction
+    assert all(row.instruction == "none" for row in others if row.kernel in ("merge", "add partials"))
+
+
+def test_loads_are_wide(every):
+    for (name, _, _, dtype), rows in every.items():
+        if name in WIDE and dtype is None:
+            narrow = [(r.kernel, r.target, dict(r.sizes)) for r in rows if r.wide_loads < r.loads]
+            assert not [one for one in narrow if one[0] != "add partials"]
 
 
 def test_sm_75_compiles_bandwidth_kernels_only():

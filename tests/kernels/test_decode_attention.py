@@ -176,46 +176,6 @@ def test_every_plan_covers_the_context_fits_and_limits_its_workspace(target, dty
         assert tiles.workspace_bytes <= 1.1 * decode.WORKSPACE_SHARE * caches
 
 
-# ----------------------------------------------------------------------------------- compiled
-
-SPLIT = case((1, 32, 8, 128, 8192))
-MQA = case((1, 64, 1, 128, 8192))
-WIDE = case((1, 16, 8, 256, 8192))
-# Unsplit, it is compiled for the other chips in test_compiled.py.
-WANTED = [
-    *[(experiment, chip, SPLIT) for chip in ("sm_89", "sm_90", "gfx942")],
-    *[(experiment, chip, MQA) for chip in ("sm_90", "sm_100")],
-    (experiment, "sm_80", WIDE),
-]
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return [*compiled.cases(WANTED), *compiled.cases([(experiment, "sm_90", SPLIT)], dtype="fp8")]
-
-
-def test_nothing_spills_and_everything_fits(rows):
-    assert len(rows) == 2 * (len(WANTED) + 1)  # a main kernel and a merge each
-    assert not [(r.kernel, r.target, r.dtype, r.spill_bytes) for r in rows if r.spills or not r.fits]
-
-
-def test_small_groups_use_the_older_instruction_on_every_nvidia_chip(rows):
-    small = [r for r in rows if r.kernel == "decode attention" and r.sizes == SPLIT]
-    assert {r.instruction for r in small if r.target != "gfx942"} == {"mma.sync"}
-    assert {r.instruction for r in small if r.target == "gfx942"} == {"mfma"}
-    assert {r.instruction for r in rows if r.kernel == "merge"} == {"none"}
-
-
-def test_64_query_heads_on_one_kv_head_are_enough_for_the_newer_one(rows):
-    found = {r.target: r.instruction for r in rows if r.kernel == "decode attention" and r.sizes == MQA}
-    assert found == {"sm_90": "wgmma", "sm_100": "tcgen05.mma"}
-
-
-def test_a_16_bit_cache_is_loaded_16_bytes_at_a_time(rows):
-    mine = [r for r in rows if r.kernel == "decode attention" and r.dtype == "bf16"]
-    assert mine and all(r.wide_loads == r.loads > 0 for r in mine)
-
-
 def test_fp8_is_for_chips_that_have_it():
     with pytest.raises(Unsupported, match=r"dtype = 'fp8': sm_80 .*has none; choose bf16 or fp16"):
         compiled.run(experiment, targets=["sm_80"], dtype="fp8")

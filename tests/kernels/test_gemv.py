@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernels.contract.targets import TARGETS
-from kernels.evidence import compiled, counted
+from kernels.evidence import counted
 from kernels.gemv import experiment, gemv, kn_experiment, plan
 
 
@@ -75,13 +75,3 @@ def test_a_plan_splits_no_further_than_there_is_k(sizes):
         chosen = plan(m, k, n, "fp16", "sm_90", along=along)
         assert (chosen.splits - 1) * chosen.k_blocks(k) * chosen.block_k < k
         assert chosen.block_m * chosen.block_n * chosen.block_k <= 8192
-
-
-def test_wide_loads_and_no_spills():
-    """What test_compiled doesn't look at: the other layout, the most rows, the other chips."""
-    one, most = ({"m": m, "k": 4096, "n": 14_336} for m in (1, 4))
-    wanted = [(kn_experiment, "sm_75", one), (kn_experiment, "sm_100", one), (kn_experiment, "sm_90", most)]
-    wanted += [(experiment, "sm_80", most), (experiment, "sm_100", one), (experiment, "sm_120", one)]
-    for row in compiled.cases(wanted):
-        assert (row.spills, row.fits, row.instruction) == (False, True, "none"), row
-        assert row.kernel != "gemv" or row.wide_loads >= 2, row

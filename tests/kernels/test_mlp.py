@@ -5,7 +5,7 @@ import torch
 
 from book import cost
 from kernels.contract.targets import TARGETS
-from kernels.evidence import compiled, counted
+from kernels.evidence import counted
 from kernels.mlp import experiment, mlp, plan
 
 LLAMA = {"d_model": 4096, "d_ff": 14336}
@@ -67,14 +67,3 @@ def test_two_products_side_by_side_fill_the_largest_tile(target, width):
     chosen = plan(4096, **LLAMA, dtype="bf16", target=target)
     assert (chosen.gate_up.block_m, chosen.gate_up.block_n) == (128, width)
     assert chosen.down.block_n == 2 * width
-
-
-def test_small_chips_at_prefill_and_hopper_at_decode_use_mma_and_do_not_spill():
-    wanted = [("sm_89", 4096), ("sm_120", 4096), ("sm_90", 1)]
-    rows = compiled.cases([(experiment, chip, {"m": m, **LLAMA}) for chip, m in wanted])
-    assert [row.kernel for row in rows] == 3 * ["gate and up", "down"] + ["add partials"]
-    assert {row.instruction for row in rows[:-1]} == {"mma.sync"}
-    mine = [row for row in rows if row.kernel != "down"]  # which is kernels.linear's, and judged there
-    assert not [(row.kernel, row.target) for row in mine if row.spills]
-    assert all(row.fits for row in rows)
-    assert all(row.wide_loads == row.loads for row in rows[:-1])

@@ -80,14 +80,15 @@ def run(
     return cases([(experiment, name, row) for name in targets for row in rows], dtype=dtype)
 
 
-def cases(
-    wanted: Iterable[tuple[Experiment, str, dict[str, int]]], *, dtype: str | None = None
-) -> tuple[Compiled, ...]:
-    """Compile for each (experiment, target's name, sizes) in one child process, in that order."""
+def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tuple[Compiled, ...]:
+    """Compile each (experiment, target's name, sizes[, dtype]) in one child process, in that order.
+
+    dtype: where a case doesn't say its own; by default the experiment's first that the target has.
+    """
     requests = []
-    for experiment, name, sizes in wanted:
-        chip = find_target(name)
-        reason = why_not(experiment, chip, dtype)
+    for experiment, name, sizes, *own in wanted:
+        chip, kind = find_target(name), own[0] if own else dtype
+        reason = why_not(experiment, chip, kind)
         if reason:
             raise Unsupported(reason)
         requests.append(
@@ -95,7 +96,7 @@ def cases(
                 "task": "compile",
                 "experiment": address(experiment),
                 "target": name,
-                "dtype": dtype or experiment.best_dtype(chip),
+                "dtype": kind or experiment.best_dtype(chip),
                 "sizes": sizes,
             }
         )

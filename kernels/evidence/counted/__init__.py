@@ -15,21 +15,19 @@ block, in the whole 32-byte sectors that hardware moves. Masked-off lanes count 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import torch
-
 from kernels.contract import devices
+from kernels.contract.accuracy import relative_error
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.evidence.counted.interpreter import count
 from kernels.evidence.counted.tally import Tally, Traffic
 
-__all__ = ["Counted", "Tally", "Traffic", "count", "run"]
+__all__ = ["Counted", "Tally", "Traffic", "count", "interpretable", "relative_error", "run"]
 
 
 @dataclass(frozen=True)
@@ -143,15 +141,3 @@ def interpretable(experiment: Experiment) -> str:
         f"{experiment.name} runs in {', '.join(experiment.dtypes)}: Triton's interpreter multiplies bf16 "
         "wrongly, so nothing is counted; give it fp16 as well, which moves the same bytes."
     )
-
-
-def relative_error(y: Any, reference: Any) -> float:
-    """||y - reference|| / ||reference||, in float64, of a tensor or a tuple of tensors as one vector.
-
-    The norm itself where the reference is zero.
-    """
-    if isinstance(y, tuple):
-        y, reference = (torch.cat([x.double().flatten() for x in every]) for every in (y, reference))
-    distance = (y.double() - reference.double()).norm().item()
-    size = reference.double().norm().item()
-    return distance / size if size or math.isnan(size) else distance

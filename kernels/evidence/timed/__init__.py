@@ -15,10 +15,11 @@ from typing import Any
 
 from book import roofline
 from book.catalog import Accelerator, UnsupportedDtype
+from kernels.contract.accuracy import relative_error
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
-from kernels.evidence import alarm, counted
+from kernels.evidence import alarm
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
 from kernels.evidence.timed.clocks import Clock, EventClock
@@ -96,7 +97,7 @@ def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> floa
             f"{experiment.name}: the result holds NaN or infinity: some elements were never written, "
             "or overflowed."
         )
-    error = counted.relative_error(results, expected)
+    error = relative_error(results, expected)
     allowed = experiment.tolerance(dtype)
     if error > allowed:
         raise PhysicsDisagrees(
