@@ -49,7 +49,7 @@ def _latent(model: Model, batch: Number, context: Number, kv_itemsize: Number) -
     )
 
 
-def decode_layer(model: Model, batch: Number, context: Number, kv_itemsize: Number) -> cost.Cost:
+def attention_of_a_layer(model: Model, batch: Number, context: Number, kv_itemsize: Number) -> cost.Cost:
     """One layer's attention of a decode step, with the cache as its only traffic: {"kv": bytes}."""
     if model.attention.type == "mla":
         c = _latent(model, batch, context, kv_itemsize)

@@ -10,7 +10,7 @@ from book import cost, roofline
 from book.catalog import Model
 from book.cost import Cost, Number
 from book.cost.base import positive
-from book.serving.cache import contexts, decode_layer, kv_bytes, kv_share
+from book.serving.cache import attention_of_a_layer, contexts, kv_bytes, kv_share
 from book.serving.deployment import Deployment
 from book.serving.step_law import IDEAL, StepLaw
 from book.serving.weights import active_parameters, weight_bytes_read
@@ -86,7 +86,7 @@ def decode_step(d: Deployment, batch: Number, context: Number) -> Step:
     )
     flops, kv = 0, 0
     for layers, seen in contexts(m, context):
-        layer = decode_layer(m, batch, seen, d.kv_itemsize)
+        layer = attention_of_a_layer(m, batch, seen, d.kv_itemsize)
         flops, kv = flops + layers * layer.flops, kv + layers * layer.bytes
     return Step(linear, Cost(flops / d.gpus, {"kv": kv * share}), d.peak, d.bandwidth)
 

@@ -66,7 +66,7 @@ def chips(experiment):
 
     What a decode step is made of is compiled with the experiments of its parts.
     """
-    if experiment.name == "decode_step":
+    if experiment.name == "decode_layer":
         return ["sm_90"]
     return list(INSTRUCTION) if experiment.unit == "matrix" else ["sm_75", "sm_90", "gfx942"]
 

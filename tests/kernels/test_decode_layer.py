@@ -1,4 +1,4 @@
-"""kernels.decode_step: the parts in the right order, their costs added up to the byte."""
+"""kernels.decode_layer: the parts in the right order, their costs added up to the byte."""
 
 from dataclasses import replace
 
@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from book import cost
-from kernels import decode_step as module
+from kernels import decode_layer as module
 from kernels.contract.errors import PhysicsDisagrees
-from kernels.decode_step import context_experiment, decode_step, experiment
+from kernels.decode_layer import context_experiment, decode_layer, experiment
 from kernels.evidence import counted
 
 SMALL = {"batch": 3, "d_model": 128, "heads": 4, "kv_heads": 2, "head_dim": 32, "d_ff": 192, "context": 64}
@@ -46,7 +46,7 @@ def test_the_new_token_is_in_the_cache_afterwards_and_nothing_else_moved():
     made = experiment.inputs(**SMALL)
     before = made["k_cache"].clone()
     made["positions"][:] = torch.tensor([5, 0, 63])
-    decode_step(**made)
+    decode_layer(**made)
     changed = (made["k_cache"] != before).any(-1).any(1)  # [batch, context]
     assert changed.nonzero().tolist() == [[0, 5], [1, 0], [2, 63]]
     new = (made["x"].double() @ made["w_qkv"].double()).view(3, -1, 32)[0, 4:6]
@@ -57,14 +57,14 @@ def test_sequences_of_their_own_lengths():
     made = experiment.inputs(**SMALL)
     made["positions"][:] = torch.tensor([5, 0, 63])
     made["lengths"] = made["positions"] + 1
-    assert counted.relative_error(decode_step(**made), module.reference(**made)) < 2e-3
+    assert counted.relative_error(decode_layer(**made), module.reference(**made)) < 2e-3
 
 
 def test_weights_that_are_stored_transposed():
     made = experiment.inputs(**SMALL)
     want = module.reference(**made)
     made |= {name: made[name].T.contiguous().T for name in module.WEIGHTS}
-    assert counted.relative_error(decode_step(**made), want) < 2e-3
+    assert counted.relative_error(decode_layer(**made), want) < 2e-3
 
 
 def test_the_parts_are_launched_in_order():

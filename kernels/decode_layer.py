@@ -26,7 +26,7 @@ from kernels.tiling import decode, products
 WEIGHTS = ("w_qkv", "w_o", "w_gate", "w_up", "w_down")
 
 
-def decode_step(
+def decode_layer(
     x: torch.Tensor,
     w_qkv: torch.Tensor,
     w_o: torch.Tensor,
@@ -158,7 +158,7 @@ _LLAMA_3_8B = {"d_model": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "d_
 _SMALL = {"d_model": 256, "heads": 8, "kv_heads": 2, "head_dim": 32, "d_ff": 512}
 
 experiment = Experiment(
-    name="decode_step",
+    name="decode_layer",
     sizes=SIZES,
     axis="batch",
     tensors={
@@ -180,7 +180,7 @@ experiment = Experiment(
         "lengths": decode_attention.LENGTHS,
         "y": Tensor("batch d_model", out=True),
     },
-    run=decode_step,
+    run=decode_layer,
     reference=reference,
     cost=cost.decode_layer,
     plan=plan,
