@@ -22,15 +22,15 @@ from book.drawing.number_text import number
 from book.drawing.svg import colour, show, style
 from book.formulas.formula import Formula, Parameter
 from book.roofline import Roof
+from book.say import say
 
 __all__ = ["colour", "formula", "new", "roofline", "show", "style"]
 
 WORDS = {
-    "intensity": "arithmetic intensity (FLOP/byte)",
+    "intensity": say("arithmetic intensity (FLOP/byte)"),
     "flops": "FLOP/s",
-    "memory": "waits for memory",
-    "compute": "computes",
-    "ridge": "ridge",
+    "memory": say("waits for memory"),
+    "compute": say("computes"),
 }
 
 _LINE = 15  # pixels that a line of text needs
@@ -157,7 +157,7 @@ def _label_regions(
 
 def _label_ridge(labels: Labels, ylim: tuple[float, float], ridge: float, roof: Roof) -> None:
     sides = [Place(ridge, ylim[0], 5, 5, "left", "bottom"), Place(ridge, ylim[0], -5, 5, "right", "bottom")]
-    words = f"{WORDS['ridge']} {number(roof.ridge)}"
+    words = say("ridge {at}", at=number(roof.ridge))
     labels.place(words, sides, colour=colour("dim"), fontsize=9.5)
 
 

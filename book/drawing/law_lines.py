@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from book.drawing.axes import draw_series, label_series
 from book.drawing.figures import colour, new
 from book.drawing.label_placement import Labels
+from book.say import say
 from book.serving import step_law
 
 ROOM = 1.12  # of the largest value, as far as an axis goes
@@ -23,15 +24,22 @@ def law_lines(groups: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> 
     if not groups:
         raise ValueError("groups is empty: nothing to draw; give at least one group of floors and times.")
     figure, axes = new()
-    axes.set_xlabel("floor of a step (ms)")
-    axes.set_title("time of a step (ms)", loc="left", x=0, color=colour("dim"), fontsize=10.5)
+    axes.set_xlabel(say("floor of a step (ms)"))
+    axes.set_title(say("time of a step (ms)"), loc="left", x=0, color=colour("dim"), fontsize=10.5)
     lines, points, found = [], [], []
     for name, (floors, times) in groups.items():
         fit = step_law.fit(floors, times)
         ends = (0, max(floors))
         lines.append((1e3 * ends[0], 1e3 * ends[1], 1e3 * fit.law(ends[0]), 1e3 * fit.law(ends[1])))
         points.append(("published", name, [1e3 * v for v in floors], [1e3 * v for v in times]))
-        found.append(f"{name} slope {fit.slope:.2f} and {1e3 * fit.overhead:.1f} ms at nought")
+        found.append(
+            say(
+                "{name} slope {slope:.2f} and {overhead:.1f} ms at nought",
+                name=name,
+                slope=fit.slope,
+                overhead=1e3 * fit.overhead,
+            )
+        )
     axes.set(
         xlim=(0, ROOM * max(max(x) for _, _, x, _ in points)),
         ylim=(0, ROOM * max(max(y) for _, _, _, y in points)),
@@ -47,5 +55,10 @@ def law_lines(groups: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> 
     for _, _, x, y in points:
         labels.avoid_points(x, y)
     label_series(figure, axes, labels, points)
-    figure.set_label(f"Each group of published times lies on a line over its floors: {'; '.join(found)}.")
+    figure.set_label(
+        say(
+            "Each group of published times lies on a line over its floors: {found}.",
+            found="; ".join(found),
+        )
+    )
     return figure

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
+from book.say import say
+
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _SYMBOL = {"byte": "B", "bytes": "B", "byte/s": "B/s", "bytes/s": "B/s"}
 # Units that take a prefix, and the exponents allowed. Nobody says kiloseconds or millibytes.
@@ -47,7 +49,7 @@ def number(value: float, digits: int = 3) -> str:
         return f"{int(value):,}".replace("-", "−")
     value = float(value)
     if math.isnan(value):
-        return "not a number"
+        return say("not a number")
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return "0" if value == 0 else _fixed(Decimal(value), _exponent(value, digits), digits)
@@ -168,7 +170,7 @@ def _text(value: Any, show: Callable[[Any], str] | None) -> str:
     if show is not None:
         return show(value)
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return say("yes") if value else say("no")
     return value if isinstance(value, str) else number(value)
 
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from book.say import say
+
 EMPTY = "\N{EN DASH}"  # for "not supported, or not published"
 
 
@@ -94,10 +96,10 @@ def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], captio
         + f">{html.escape(h.label)}{f'<small>{html.escape(h.unit)}</small>' if h.unit else ''}</th>"
         for h in headings
     )
-    words = html.escape(caption)
+    words, hint = html.escape(caption), say("Press a heading to sort by it.")
     return Html(
         f'<div class="rl-sortable" role="group" tabindex="0" aria-label="{words}"><style>{_CSS}</style>'
-        f'<table data-hint="Press a heading to sort by it."><caption><span>{words}</span></caption>'
+        f'<table data-hint="{html.escape(hint)}"><caption><span>{words}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",
-        alt=f"{caption} ({len(body)} rows)",
+        alt=say("{caption} ({count} rows)", caption=caption, count=len(body)),
     )

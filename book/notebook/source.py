@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from book.drawing.palette import css
+from book.say import say
 
 try:
     from pygments import highlight
@@ -57,9 +58,9 @@ class Source:
         """File and lines, as in "kernels/linear.py, lines 20 to 58"."""
         last = self.first + self.code.count("\n")
         return (
-            f"{self.path}, line {self.first}"
+            say("{path}, line {first}", path=self.path, first=self.first)
             if last == self.first
-            else f"{self.path}, lines {self.first} to {last}"
+            else say("{path}, lines {first} to {last}", path=self.path, first=self.first, last=last)
         )
 
     def _repr_html_(self) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from book.catalog.dtypes import DTYPES
+from book.say import say
 from kernels.contract.launch import Launch
 from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as _named
@@ -67,14 +68,16 @@ triton, tl, MODE = _import_triton()
 def why_not() -> str:
     """Why kernels cannot be launched in this process: a sentence, or "" if they can."""
     if MODE == "missing":
-        return (
-            f"triton = not installed: this platform ({sys.platform}) has no Triton wheels, or they were left "
-            "out; on Linux run `pip install triton`, elsewhere use Colab or a Linux container."
+        return say(
+            "triton = not installed: this platform ({platform}) has no Triton wheels, or they were "
+            "left out; on Linux run `pip install triton`, elsewhere use Colab or a Linux container.",
+            platform=sys.platform,
         )
     if MODE == "compiled" and not _sees_gpu():
-        return (
-            "TRITON_INTERPRET = unset or 0 when Triton was imported, and this machine has no GPU: restart "
-            "Python and import `kernels` before anything that imports triton, or set TRITON_INTERPRET=1."
+        return say(
+            "TRITON_INTERPRET = unset or 0 when Triton was imported, and this machine has no GPU: "
+            "restart Python and import `kernels` before anything that imports triton, or set "
+            "TRITON_INTERPRET=1."
         )
     return ""
 

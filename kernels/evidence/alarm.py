@@ -17,16 +17,16 @@ from kernels.contract.errors import ImpossibleResult
 TOLERANCE = 0.03  # two timings of the same work on a quiet GPU differ by this much
 
 CAUSES = {
-    "l2": "the data sat in L2: flush the cache before every run, or make the tensors larger",
-    "sparse": "the peak is the sparse one: a datasheet's headline is often twice the dense rate",
-    "card": "it is another card: SXM, PCIe and NVL versions of one name differ by up to a factor of two",
-    "batch": "concurrency is not batch: requests in flight are more than sequences in one step",
-    "experts": "all experts were charged: a mixture of experts reads only those that the tokens chose",
-    "clock": "the clock stopped before the work did: synchronise, or time with events",
-    "warm": "the ceiling was measured on a slower clock than the kernel: measure both in the same run",
-    "boost": "the clock ran above the datasheet's boost clock, as GeForce cards may",
-    "throttled": "the slower one ran at a lower clock, for heat or power: measure both again, or fix it",
-    "work": "less was done than was charged: check the result, and poison the output first",
+    "l2": say("the data sat in L2: flush the cache before every run, or make the tensors larger"),
+    "sparse": say("the peak is the sparse one: a datasheet's headline is often twice the dense rate"),
+    "card": say("it is another card: SXM, PCIe and NVL versions of one name differ by up to a factor of two"),
+    "batch": say("concurrency is not batch: requests in flight are more than sequences in one step"),
+    "experts": say("all experts were charged: a mixture of experts reads only those that the tokens chose"),
+    "clock": say("the clock stopped before the work did: synchronise, or time with events"),
+    "warm": say("the ceiling was measured on a slower clock than the kernel: measure both in the same run"),
+    "boost": say("the clock ran above the datasheet's boost clock, as GeForce cards may"),
+    "throttled": say("the slower one ran at a lower clock, for heat or power: measure both again, or fix it"),
+    "work": say("less was done than was charged: check the result, and poison the output first"),
 }
 
 
@@ -52,7 +52,7 @@ class Alarm:
             share=share,
             limit=self.limit_name,
             figures=figures,
-            causes="; ".join(say(CAUSES[name]) for name in self.causes),
+            causes="; ".join(CAUSES[name] for name in self.causes),
         )
 
 
@@ -72,9 +72,9 @@ def inspect(
     bandwidth, peak: the card's datasheet, dense. measured_bandwidth, measured_peak: the ceilings
     of the same run. tolerance: relative.
     """
-    memory = ("the bandwidth", bytes_per_s, "bytes/s")
-    arithmetic = ("the arithmetic rate", flops_per_s, "FLOP/s")
-    sheet, here = "the card's dense datasheet", "the ceiling measured in this run"
+    memory = (say("the bandwidth"), bytes_per_s, "bytes/s")
+    arithmetic = (say("the arithmetic rate"), flops_per_s, "FLOP/s")
+    sheet, here = say("the card's dense datasheet"), say("the ceiling measured in this run")
     checks = (
         (*memory, bandwidth, sheet, ("l2", "card", "experts", "work", "clock")),
         (*memory, measured_bandwidth, here, ("l2", "warm", "work")),
@@ -96,7 +96,7 @@ def against_floor(seconds: float, floor: float, tolerance: float = TOLERANCE) ->
     if seconds * (1 + tolerance) >= floor:
         return ()
     causes = ("batch", "experts", "sparse", "card", "l2")
-    return (Alarm("the speed", 1 / seconds, 1 / floor, "the floor's", "per second", causes),)
+    return (Alarm(say("the speed"), 1 / seconds, 1 / floor, say("the floor's"), say("per second"), causes),)
 
 
 def dtype_ratio(

@@ -14,6 +14,7 @@ from typing import Any
 
 from book import catalog
 from book.roofline import Roof
+from book.say import say
 from kernels.contract import devices
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
@@ -83,7 +84,7 @@ class Evidence:
             series.append(
                 {
                     "rung": "timed",
-                    "label": f"timed here, {card}",
+                    "label": say("timed here, {card}", card=card),
                     "accelerator": self.accelerator,
                     "points": places,
                 }
@@ -98,7 +99,7 @@ class Evidence:
         dtype, unit = self.arithmetic, self.experiment.unit
         roofs = [Roof(f"{card.short_name} {dtype}", card.peak(dtype, unit), card.bandwidth)]
         if self.ceilings:
-            roofs.append(self.ceilings.roof("measured here"))
+            roofs.append(self.ceilings.roof(say("measured here")))
         roofs += self.measured
         mine = [s for s in self.points() if s["accelerator"] in (None, self.accelerator)]
         return figures.roofline(roofs, mine, alt=self._finding())
@@ -106,11 +107,19 @@ class Evidence:
     def _finding(self) -> str:
         card = catalog.accelerator(self.accelerator).short_name
         if not self.rows:
-            return f"The roofline of the {card}; the kernel {self.experiment.name} was not counted here."
+            return say(
+                "The roofline of the {card}; the kernel {experiment} was not counted here.",
+                card=card,
+                experiment=self.experiment.name,
+            )
         low, high = (f(r.intensity for r in self.rows) for f in (min, max))
-        return (
-            f"The roofline of the {card}: the kernel {self.experiment.name} was counted at {low:.3g} to "
-            f"{high:.3g} FLOP per byte, on the formula's own values."
+        return say(
+            "The roofline of the {card}: the kernel {experiment} was counted at {low:.3g} to "
+            "{high:.3g} FLOP per byte, on the formula's own values.",
+            card=card,
+            experiment=self.experiment.name,
+            low=low,
+            high=high,
         )
 
     def tables(self) -> list[Any]:
@@ -201,15 +210,18 @@ def confirm(
 def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tuple, str]:
     reason = counted_rows.why_not() or _reason(lambda: counted.interpretable(experiment))
     if reason:
-        return (), f"not run: {reason}"
+        return (), say("not run: {reason}", reason=reason)
     made = counted_rows.rows(experiment, rows)
-    sizes = f"{len(made)} {'size' if len(made) == 1 else 'sizes'}"
-    return made, f"{sizes} in Triton's interpreter; every byte and FLOP as the formulas say"
+    if len(made) == 1:
+        return made, say("1 size in Triton's interpreter; every byte and FLOP as the formulas say")
+    return made, say(
+        "{count} sizes in Triton's interpreter; every byte and FLOP as the formulas say", count=len(made)
+    )
 
 
 def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> tuple[tuple, str]:
     if devices.MODE == "missing":
-        return (), f"not run: {devices.why_not()}"
+        return (), say("not run: {reason}", reason=devices.why_not())
     able = compiling.targets_of(experiment)
     own = next((n for n in able if _stands_for(n, card)), None)
     wanted = [(experiment, own, row) for row in rows] if own else []
@@ -222,8 +234,14 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
         if key not in seen:
             seen.add(key)
             main.append(row)
-    spilled = sorted({f"{row.kernel} on {row.target}" for row in made if row.spills})
-    words = f"for {', '.join(able)}; " + (f"spills in {', '.join(spilled)}" if spilled else "no spills")
+    spilled = sorted(
+        {say("{kernel} on {target}", kernel=row.kernel, target=row.target) for row in made if row.spills}
+    )
+    targets = ", ".join(able)
+    if spilled:
+        words = say("for {targets}; spills in {kernels}", targets=targets, kernels=", ".join(spilled))
+    else:
+        words = say("for {targets}; no spills", targets=targets)
     return tuple(main), words
 
 
@@ -249,14 +267,21 @@ def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple
         return (), None, f"{NOT_MEASURED}: {reason}"
     made, tops = timed.run(experiment, device=here, **sizes)
     alarms = [sentence for row in made for sentence in row.alarms]
-    return made, tops, f"on {here.name}" + (f"; {len(alarms)} impossible: {alarms[0]}" if alarms else "")
+    if not alarms:
+        return made, tops, say("on {gpu}", gpu=here.name)
+    words = say("on {gpu}; {count} impossible: {first}", gpu=here.name, count=len(alarms), first=alarms[0])
+    return made, tops, words
 
 
 def _published(experiment: Experiment, name: str | None) -> tuple[tuple, str]:
     if name is None and experiment.name not in catalog.published_kinds():
-        return (), "nothing published in the catalog"
+        return (), say("nothing published in the catalog")
     series = published.points(experiment, name)
     if not series:
-        return (), "what is published is of other shapes than this kernel's"
+        return (), say("what is published is of other shapes than this kernel's")
     sources = dict.fromkeys(s["source"].partition(": ")[0] for s in series)
-    return series, f"{len(series)} series by others, never mixed with ours: {'; '.join(sources)}"
+    return series, say(
+        "{count} series by others, never mixed with ours: {sources}",
+        count=len(series),
+        sources="; ".join(sources),
+    )

@@ -71,20 +71,16 @@ def table(counted: CountedRanks) -> Table:
         }
         for row in counted.rows
     ]
-    what = {
-        "name": counted.name,
-        "sizes": described(counted.sizes),
-        "dtype": counted.dtype,
-        "ranks": counted.ranks,
-    }
+    what = ", ".join((counted.name, described(counted.sizes), counted.dtype))
     if measured and sends:
         caption = say(
-            "counted: {name}, {sizes}, {dtype}, on {ranks} ranks, a process each; sent as round a ring; "
+            "counted: {what}, on {ranks} ranks, a process each; sent as round a ring; "
             "on the wire, as the system measured it, with the headers of gloo's messages",
-            **what,
+            what=what,
+            ranks=counted.ranks,
         )
     else:
-        caption = say("counted: {name}, {sizes}, {dtype}, on {ranks} ranks, a process each", **what)
+        caption = say("counted: {what}, on {ranks} ranks, a process each", what=what, ranks=counted.ranks)
     return make_table(cells, columns, caption)
 
 

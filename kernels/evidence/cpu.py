@@ -46,7 +46,7 @@ class CpuRoofline:
     def ceilings(self) -> Ceilings:
         """The best of each: the CPU's measured roof."""
         timed = {f"torch linear, m = {p['m']}": p for p in self.linear}
-        timed |= {f"torch dial, width {p['k']}": p for p in self.dial}
+        timed |= {say("torch dial, width {k}", k=p["k"]): p for p in self.dial}
         peaks = {name: p["flops_per_s"] for name, p in timed.items()}
         # One row of a linear layer only reads, and often beats every stream.
         bandwidths = {"torch copy": self.copy, "torch triad": self.triad, "torch read": self.read}
@@ -138,34 +138,37 @@ class CpuRoofline:
 
 
 def _few(point: dict[str, Any], found: Gain) -> str:
-    said = {"rows": point["m"], "gain": found.likely, "form": point["form"]}
     shown = found.above(SHARED * point["m"])
     if shown:
         return say(
             "{rows} rows ran at {gain:.1f} times the FLOP/s of one: the weights were read once for all.",
-            **said,
+            rows=point["m"],
+            gain=found.likely,
         )
     if shown is None:
         return say(
             "{rows} rows ran at {gain:.1f} times the FLOP/s of one, but the times scatter too much to tell "
             "whether they shared the read: this machine was too busy to show it.",
-            **said,
+            rows=point["m"],
+            gain=found.likely,
         )
     return say(
         "{rows} rows ran at only {gain:.1f} times the FLOP/s of one, although one read of the weights would "
         "do for all: in this run even the quickest form of torch's product, {form}, does not show it.",
-        **said,
+        rows=point["m"],
+        gain=found.likely,
+        form=point["form"],
     )
 
 
 def _many(point: dict[str, Any], found: Gain) -> str:
-    said = {"rows": point["m"], "gain": found.likely}
+    rows, gain = point["m"], found.likely
     shown = found.above(MANY)
     if shown:
-        return say("{rows} rows ran at {gain:.0f} times the FLOP/s of one.", **said)
+        return say("{rows} rows ran at {gain:.0f} times the FLOP/s of one.", rows=rows, gain=gain)
     if shown is None:
-        return say("For {rows} rows it was {gain:.1f} times, which is no more certain.", **said)
-    return say("For {rows} rows it was {gain:.1f} times: here arithmetic binds early.", **said)
+        return say("For {rows} rows it was {gain:.1f} times, which is no more certain.", rows=rows, gain=gain)
+    return say("For {rows} rows it was {gain:.1f} times: here arithmetic binds early.", rows=rows, gain=gain)
 
 
 def _rise(name: str, points: tuple[dict[str, Any], ...], tops: Ceilings) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from book import catalog, cost
+from book.say import say
 from kernels.contract.errors import Unsupported
 from kernels.evidence.launch_results import Overhead, recorded
 from kernels.evidence.recorded import NOT_MEASURED
@@ -139,7 +140,7 @@ def cpu(*, clock: Clock | None = None, budget: float = 0.06) -> Overhead:
     clock = clock or StepClock()
     pool = torch.rand(POOL_BYTES["cpu"] // 4)
     one = torch.zeros(1)
-    works = {"add to one number": [lambda: one.add_(1)], "linear 256": _layers(pool, 256, torch.mm)}
+    works = {say("add to one number"): [lambda: one.add_(1)], "linear 256": _layers(pool, 256, torch.mm)}
     # One row of a large layer only reads, and often beats torch's own sum. As short as the steps
     # below, so that both find as many quiet moments.
     large = cost.linear(1, 2048, 2048, 4)
@@ -162,7 +163,7 @@ def cpu(*, clock: Clock | None = None, budget: float = 0.06) -> Overhead:
     floors = tuple(LAUNCHES * cost.linear(1, size, size, 4).bytes / rates[by] for size in CPU_SIZES)
     laws = (Law("eager", LAUNCHES, CPU_SIZES, floors, both[len(reads) :]),)
     where = f"{LABEL} ({cpu_here().name}, one thread)"
-    return Overhead(where, rates[by], f"{by}, timed here", lines, laws)
+    return Overhead(where, rates[by], say("{by}, timed here", by=by), lines, laws)
 
 
 @contextlib.contextmanager

@@ -13,14 +13,14 @@ from kernels.evidence.recorded import NOT_MEASURED, load_all
 from kernels.evidence.timed.launch_fit import Law, Line
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
-UNTRUSTED = "not trusted"
+UNTRUSTED = say("not trusted")
 
 
 def _shown(seconds: float, doubts: Sequence[str]) -> str:
     """A slope or an intercept for people: nothing where it is doubted, and no time below nought."""
     if doubts:
         return UNTRUSTED
-    return si(seconds, "s") if seconds > 0 else "about 0"
+    return si(seconds, "s") if seconds > 0 else say("about 0")
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,11 @@ class Overhead:
     def status(self) -> dict[str, str]:
         """How each rung stands, in words, and what is not trusted, with the reasons."""
         fits = [(f"{one.work}, {one.way}", one.doubts) for one in self.lines]
-        fits += [(f"{one.launches} layers, {one.way}", one.doubts) for one in self.laws]
-        doubted = "; ".join(f"{name}: {' and '.join(why)}" for name, why in fits if why)
+        fits += [
+            (say("{launches} layers, {way}", launches=one.launches, way=one.way), one.doubts)
+            for one in self.laws
+        ]
+        doubted = "; ".join(f"{name}: {say(' and ').join(why)}" for name, why in fits if why)
         doubts = {UNTRUSTED: doubted} if doubted else {}
         if self.rung == "recorded":
             return {"recorded": self.where, **doubts}
@@ -50,7 +53,7 @@ class Overhead:
         return {
             "timed": self.where,
             **doubts,
-            **({"timed, on a GPU": f"{NOT_MEASURED}: {gpu}"} if gpu else {}),
+            **({say("timed, on a GPU"): f"{NOT_MEASURED}: {gpu}"} if gpu else {}),
             "recorded": "; ".join(o.where for o in recorded()) or NOT_MEASURED,
         }
 
@@ -65,32 +68,56 @@ class Overhead:
             {
                 "work": one.work,
                 "way": one.way,
-                "most": f"{one.counts[-1]} in {si(one.seconds[-1], 's')}",
+                "most": say(
+                    "{launches} in {seconds}",
+                    launches=one.counts[-1],
+                    seconds=si(one.seconds[-1], "s"),
+                ),
                 "launch": _shown(one.per_launch, one.doubts),
                 "step": _shown(one.per_step, one.doubts),
             }
             for one in self.lines
         ]
-        columns = ["work", "way", Column("most", "largest step", **right)]
+        columns = [
+            Column("work", say("work")),
+            Column("way", say("way")),
+            Column("most", say("largest step"), **right),
+        ]
         columns += [
-            Column("launch", "slope, a launch", **right),
-            Column("step", "intercept, a step", **right),
+            Column("launch", say("slope, a launch"), **right),
+            Column("step", say("intercept, a step"), **right),
         ]
         laws = [
             {
-                "way": f"{one.launches} layers, {one.way}",
+                "way": say("{launches} layers, {way}", launches=one.launches, way=one.way),
                 "efficiency": UNTRUSTED if one.doubts else f"{one.fit.efficiency:.2f}",
                 "overhead": _shown(one.fit.overhead, one.doubts),
                 "each": _shown(one.fit.overhead / one.launches, one.doubts),
             }
             for one in self.laws
         ]
-        wide = ["way", Column("efficiency", "efficiency", **right)]
-        wide += [Column("overhead", "overhead, a step", **right), Column("each", "a launch", **right)]
-        law = f"the step law, floor at {si(self.bandwidth, 'B/s')} ({self.bandwidth_by})"
+        wide = [Column("way", say("way")), Column("efficiency", say("efficiency"), **right)]
+        wide += [
+            Column("overhead", say("overhead, a step"), **right),
+            Column("each", say("a launch"), **right),
+        ]
+        law = say(
+            "the step law, floor at {bandwidth} ({bandwidth_by})",
+            bandwidth=si(self.bandwidth, "B/s"),
+            bandwidth_by=self.bandwidth_by,
+        )
         return [
-            table(lines, columns, f"{self.rung}, {self.where}: steps of {self._counts()} launches"),
-            table(laws, wide, f"{self.rung}, {self.where}: {law}"),
+            table(
+                lines,
+                columns,
+                say(
+                    "{rung}, {where}: steps of {counts} launches",
+                    rung=tables.RUNGS[self.rung],
+                    where=self.where,
+                    counts=self._counts(),
+                ),
+            ),
+            table(laws, wide, f"{tables.RUNGS[self.rung]}, {self.where}: {law}"),
             tables.rungs(self.status),
         ]
 
@@ -116,7 +143,7 @@ class Overhead:
 
     def _counts(self) -> str:
         counts = self.lines[0].counts
-        return f"{counts[0]} to {counts[-1]}"
+        return say("{least} to {most}", least=counts[0], most=counts[-1])
 
     def _repr_html_(self) -> str:
         inner = "".join(block._repr_html_() for block in self.tables())
@@ -132,19 +159,34 @@ class Overhead:
         from book.drawing.axes import draw_series
 
         figure, axes = figures.new()
-        axes.set_xlabel("launches a step")
-        axes.set_title("time of a step (µs)", loc="left", x=0, color=figures.colour("dim"), fontsize=10.5)
+        axes.set_xlabel(say("launches a step"))
+        axes.set_title(
+            say("time of a step (µs)"), loc="left", x=0, color=figures.colour("dim"), fontsize=10.5
+        )
         words = []
         for one in self.lines:
             ends = (0, one.counts[-1])
             if not one.doubts:
                 draw_series(axes, "predicted", ends, [1e6 * one.fit.law(n) for n in ends])
             draw_series(axes, self.rung, one.counts, [1e6 * s for s in one.seconds])
-            found = one.doubts[0] if one.doubts else f"adds {si(one.per_launch, 's')} a launch"
+            found = (
+                one.doubts[0]
+                if one.doubts
+                else say(
+                    "adds {seconds} a launch",
+                    seconds=si(one.per_launch, "s"),
+                )
+            )
             words.append(f"{one.work}, {one.way}: {found}")
         axes.set(xlim=(0, None), ylim=(0, None))
         self._name_lines(figure, axes)
-        figure.set_label(f"Time of a step against its launches, {self.where}: {'; '.join(words)}.")
+        figure.set_label(
+            say(
+                "Time of a step against its launches, {where}: {words}.",
+                where=self.where,
+                words="; ".join(words),
+            )
+        )
         return figure
 
     def _name_lines(self, figure: Any, axes: Any) -> None:

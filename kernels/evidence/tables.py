@@ -7,10 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from book.drawing.number_text import Column, Table, number, table
+from book.say import say
 from kernels.evidence.compiled import Compiled
 from kernels.evidence.counted.counted_rows import CountedRow
 from kernels.evidence.sweeps import described
 from kernels.evidence.timed import Timed
+
+# Rungs by their names in code, and as a reader is told them.
+RUNGS = {
+    "counted": say("counted"),
+    "compiled": say("compiled"),
+    "timed": say("timed"),
+    "recorded": say("recorded"),
+    "published": say("published"),
+}
 
 
 def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
@@ -18,12 +28,12 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
     flops = any(r.useful_flops for r in rows)
     columns = [
         Column(axis, axis, _whole),
-        Column("formula", "bytes, formula", _whole),
-        Column("counted", "counted", _whole),
-        Column("exact", "exact"),
-        *([Column("workspace", "workspace", _whole)] if any(r.workspace_bytes for r in rows) else []),
-        Column("useful", "useful FLOP", _whole),
-        *([Column("padding", "issued")] if flops else []),
+        Column("formula", say("bytes, formula"), _whole),
+        Column("counted", say("counted"), _whole),
+        Column("exact", say("exact")),
+        *([Column("workspace", say("workspace"), _whole)] if any(r.workspace_bytes for r in rows) else []),
+        Column("useful", say("useful FLOP"), _whole),
+        *([Column("padding", say("issued"))] if flops else []),
         Column("intensity", "FLOP/byte"),
     ]
     cells = [
@@ -40,19 +50,23 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
         for r in rows
     ]
     where = [name, *_fixed(axis, rows[0].sizes), rows[0].dtype]
-    return table(cells, columns, f"counted: {', '.join(where)}")
+    return table(cells, columns, say("counted: {where}", where=", ".join(where)))
 
 
 def compiled(axis: str, rows: Sequence[Compiled]) -> Table:
     """Instruction, registers, spills, shared memory, occupancy: one row a target and size."""
     columns = [
-        "target",
+        Column("target", say("target")),
         Column(axis, axis, _whole),
-        *([Column("instruction", "matrix instruction")] if any(r.matrix_instructions for r in rows) else []),
-        "registers",
-        Column("spills", "spills", align="left"),
-        Column("shared", "shared memory", align="right"),
-        Column("occupancy", "occupancy", align="right"),
+        *(
+            [Column("instruction", say("matrix instruction"))]
+            if any(r.matrix_instructions for r in rows)
+            else []
+        ),
+        Column("registers", say("registers")),
+        Column("spills", say("spills"), align="left"),
+        Column("shared", say("shared memory"), align="right"),
+        Column("occupancy", say("occupancy"), align="right"),
     ]
     cells = [
         {
@@ -60,25 +74,25 @@ def compiled(axis: str, rows: Sequence[Compiled]) -> Table:
             axis: r.sizes[axis],
             "instruction": r.instruction,
             "registers": r.registers,
-            "spills": f"{r.spill_bytes} B" if r.spills else "none",
-            "shared": f"{r.shared_bytes / 1024:.3g} KiB" if r.shared_bytes else "none",
+            "spills": f"{r.spill_bytes} B" if r.spills else say("none"),
+            "shared": f"{r.shared_bytes / 1024:.3g} KiB" if r.shared_bytes else say("none"),
             "occupancy": f"{100 * r.occupancy:.0f} %",
         }
         for r in rows
     ]
     where = [rows[0].kernel, *_fixed(axis, rows[0].sizes)]
-    return table(cells, columns, f"compiled: {', '.join(where)}; no GPU needed")
+    return table(cells, columns, say("compiled: {where}; no GPU needed", where=", ".join(where)))
 
 
 def timed(axis: str, rows: Sequence[Timed]) -> Table:
     """Time, rates and the share of the measured roof: one row a size along `axis`."""
     columns = [
         Column(axis, axis, _whole),
-        Column("time", "time", align="right"),
+        Column("time", say("time"), align="right"),
         Column("bytes", "GB/s"),
         Column("flops", "TFLOP/s"),
-        Column("roof", "of measured roof", align="right"),
-        *([Column("alarm", "alarm")] if any(r.alarms for r in rows) else []),
+        Column("roof", say("of measured roof"), align="right"),
+        *([Column("alarm", say("alarm"))] if any(r.alarms for r in rows) else []),
     ]
     cells = [
         {
@@ -87,18 +101,24 @@ def timed(axis: str, rows: Sequence[Timed]) -> Table:
             "bytes": f"{r.bytes_per_s / 1e9:,.0f}",
             "flops": number(r.flops_per_s / 1e12, 3),
             "roof": f"{100 * r.of_roof:.0f} %",
-            "alarm": "impossible" if r.alarms else "",
+            "alarm": say("impossible") if r.alarms else "",
         }
         for r in rows
     ]
     where = [*_fixed(axis, rows[0].sizes), rows[0].dtype]
-    return table(cells, columns, f"timed here: {', '.join(where)}")
+    return table(cells, columns, say("timed here: {where}", where=", ".join(where)))
 
 
 def rungs(status: Mapping[str, str]) -> Table:
     """How each rung of evidence stands, in words."""
-    cells: list[dict[str, Any]] = [{"rung": rung, "here": words} for rung, words in status.items()]
-    return table(cells, ["rung", Column("here", "how it stands")], "evidence, rung by rung")
+    cells: list[dict[str, Any]] = [
+        {"rung": RUNGS.get(rung, rung), "here": words} for rung, words in status.items()
+    ]
+    return table(
+        cells,
+        [Column("rung", say("rung")), Column("here", say("how it stands"))],
+        say("evidence, rung by rung"),
+    )
 
 
 def finding(words: str) -> str:

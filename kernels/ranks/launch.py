@@ -28,6 +28,7 @@ from typing import Any, Literal
 import torch
 import torch.distributed as dist
 
+from book.say import say
 from kernels.contract import checks, devices, processes
 from kernels.ranks import failures
 from kernels.ranks.failures import NoRanks, RankFailed
@@ -93,19 +94,26 @@ def backend_here(ranks: int) -> Backend:
 def why_not(ranks: int = 2, backend: Backend = "gloo") -> str:
     """Why no ranks can be started on this machine: a sentence, or "" if they can."""
     if not dist.is_available():
-        return (
-            f"torch.distributed = missing: this build of torch {torch.__version__} for {sys.platform} has "
-            "none, so there is one rank only; use torch of PyPI on Linux, Colab or a Linux container."
+        return say(
+            "torch.distributed = missing: this build of torch {torch} for {platform} has none, "
+            "so there is one rank only; use torch of PyPI on Linux, Colab or a Linux container.",
+            torch=torch.__version__,
+            platform=sys.platform,
         )
     if not getattr(dist, f"is_{backend}_available")():
-        return (
-            f"backend = {backend!r}: this build of torch {torch.__version__} for {sys.platform} has none; "
-            "use torch of PyPI on Linux, Colab or a Linux container."
+        return say(
+            "backend = {backend!r}: this build of torch {torch} for {platform} has none; use "
+            "torch of PyPI on Linux, Colab or a Linux container.",
+            backend=backend,
+            torch=torch.__version__,
+            platform=sys.platform,
         )
     if backend == "nccl" and torch.cuda.device_count() < ranks:
-        return (
-            f"ranks = {ranks}: NCCL needs a GPU for each, and here are {torch.cuda.device_count()}; use "
-            "backend='gloo', which needs none."
+        return say(
+            "ranks = {ranks}: NCCL needs a GPU for each, and here are {gpus}; use "
+            "backend='gloo', which needs none.",
+            ranks=ranks,
+            gpus=torch.cuda.device_count(),
         )
     return ""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 
 from book import cost
+from book.say import say
 from kernels.linear import experiment, linear
 from kernels.ranks import collectives
 from kernels.ranks.parallel import Parallel, piece
@@ -34,7 +35,7 @@ def row_parallel(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 # ------------------------------------------------------------------------------ what is asked of them
 
 column = Parallel(
-    name="linear, column-parallel",
+    name=say("linear, column-parallel"),
     experiment=experiment,
     cut="n",
     shard=lambda rank, ranks, x, w: {"x": x, "w": piece(w, 1, rank, ranks)},
@@ -44,7 +45,7 @@ column = Parallel(
 )
 
 column_gathered = Parallel(
-    name="linear, column-parallel, gathered",
+    name=say("linear, column-parallel, gathered"),
     experiment=experiment,
     cut="n",
     shard=column.shard,
@@ -54,7 +55,7 @@ column_gathered = Parallel(
 )
 
 row = Parallel(
-    name="linear, row-parallel",
+    name=say("linear, row-parallel"),
     experiment=experiment,
     cut="k",
     shard=lambda rank, ranks, x, w: {"x": piece(x, 1, rank, ranks), "w": piece(w, 0, rank, ranks)},

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from book import catalog
+from book.say import say
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS, Target
@@ -117,8 +118,12 @@ def why_not(experiment: Experiment, target: Target, dtype: str | None = None) ->
     """Why `experiment` cannot be compiled for `target` in `dtype`: a sentence, or ""."""
     if not target.has_tensor_cores and experiment.unit == "matrix":
         card = catalog.accelerator(target.accelerator).short_name
-        return (
-            f"target = {target.name!r}: Triton emits no tensor-core code for it ({card}), so "
-            f"{experiment.name} is not compiled there; compile a bandwidth kernel, or choose sm_80 or later."
+        return say(
+            "target = {target!r}: Triton emits no tensor-core code for it ({card}), so "
+            "{experiment} is not compiled there; compile a bandwidth kernel, or choose sm_80 or "
+            "later.",
+            target=target.name,
+            card=card,
+            experiment=experiment.name,
         )
     return experiment.why_not(target, dtype)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from book.say import say
 from kernels.contract import devices
 from kernels.contract.experiment import Experiment
 from kernels.evidence import child_process, counted
@@ -66,9 +67,11 @@ def why_not() -> str:
         return devices.why_not()
     versions = [tuple(map(int, version(p).split(".")[:2])) for p in ("triton", "numpy")]
     if versions[0] < (3, 7) and versions[1] >= (2, 4):
-        return (
-            f"numpy {version('numpy')} is too new for the interpreter of Triton {version('triton')}: install "
-            "numpy below 2.4, or Triton 3.7 or later."
+        return say(
+            "numpy {numpy} is too new for the interpreter of Triton {triton}: install numpy "
+            "below 2.4, or Triton 3.7 or later.",
+            numpy=version("numpy"),
+            triton=version("triton"),
         )
     return ""
 

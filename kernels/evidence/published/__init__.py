@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from book import catalog
+from book.say import say
 from kernels.contract.experiment import Experiment
 from kernels.evidence import alarm
 
@@ -37,7 +38,9 @@ def points(
         if not placed:
             continue
         alarms += _impossible(table, placed)
-        card = catalog.accelerator(table.accelerator).short_name if table.accelerator else "card not said"
+        card = (
+            catalog.accelerator(table.accelerator).short_name if table.accelerator else say("card not said")
+        )
         shape = ", ".join(f"{name} = {value:,}" for name, value in fixed.items())
         made.append(
             {

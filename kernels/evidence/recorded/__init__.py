@@ -15,11 +15,12 @@ from typing import Any
 
 from book import catalog
 from book.roofline import Roof
+from book.say import say
 from kernels.evidence.child_process import write_atomically
 
 SCHEMA = 1
 FOLDER = Path(__file__).resolve().parents[2] / "records"
-NOT_MEASURED = "not measured yet"
+NOT_MEASURED = say("not measured yet")
 
 _TOP = {
     "schema": int,
@@ -117,7 +118,11 @@ def roofs(record: Mapping[str, Any], experiment: str) -> tuple[Roof, ...]:
     mine = [sweep for sweep in record["sweeps"] if sweep["experiment"] in stand_ins(experiment)]
     dtypes = {sweep.get("arithmetic", sweep["dtype"]) for sweep in mine}
     return tuple(
-        Roof(f"measured, {record['device']['name']} {dtype}", tops["peak"], tops["bandwidth"])
+        Roof(
+            say("measured, {device} {dtype}", device=record["device"]["name"], dtype=dtype),
+            tops["peak"],
+            tops["bandwidth"],
+        )
         for dtype, tops in record["ceilings"].items()
         if dtype in dtypes
     )
@@ -125,7 +130,7 @@ def roofs(record: Mapping[str, Any], experiment: str) -> tuple[Roof, ...]:
 
 def stand_ins(experiment: str) -> dict[str, str]:
     """What a reader's record may hold in the place of a kernel of ours -> whose code it was."""
-    names = {experiment: "", f"own {experiment}": "own kernel", f"torch {experiment}": "torch"}
+    names = {experiment: "", f"own {experiment}": say("own kernel"), f"torch {experiment}": "torch"}
     return names | ({"torch dial": "torch"} if experiment == "fma_chain" else {})
 
 
@@ -155,7 +160,7 @@ def points(
                 continue
             label = f"{record['device']['name']}, {sweep['dtype']}, {record['date'][:10]}"
             if record["kind"] == "cpu":
-                label = f"CPU, torch: {label}"
+                label = say("CPU, torch: {label}", label=label)
             elif names[sweep["experiment"]]:
                 label = f"{names[sweep['experiment']]}: {label}"
             series.append(

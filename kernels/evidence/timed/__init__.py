@@ -15,6 +15,7 @@ from typing import Any
 
 from book import roofline
 from book.catalog import Accelerator, UnsupportedDtype
+from book.say import say
 from kernels.contract.accuracy import relative_error
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
@@ -190,7 +191,11 @@ def shrink(
         sizes[name] //= 2
     if sizes == wanted:
         return sizes, ""
-    return sizes, f"Too little memory for {described(wanted)}: measured at {described(sizes)} instead."
+    return sizes, say(
+        "Too little memory for {wanted}: measured at {sizes} instead.",
+        wanted=described(wanted),
+        sizes=described(sizes),
+    )
 
 
 def why_not(experiment: Experiment, device: Device, dtype: str) -> str:

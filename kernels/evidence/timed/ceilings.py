@@ -19,7 +19,7 @@ from kernels.evidence.timed.machine import Device
 STREAM_BYTES = 2**30  # of each tensor that the bandwidth ceiling moves
 MATMUL_SIZE = 8192  # rows, columns and depth of the arithmetic ceiling's product
 FREE_SHARE = 0.7  # of the free memory that a measurement may take
-DATASHEET = "the datasheet, not measured"  # what a peak is by that no product of torch's could show
+DATASHEET = say("the datasheet, not measured")  # what a peak is by that no product of torch's could show
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from book import cost
+from book.say import say
 from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence.timed.clocks import Clock, Timing, quieter
 
-LABEL = "this CPU, torch"
+LABEL = say("this CPU, torch")
 ROWS = (1, 2, 16, 64, 256)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256)  # of the dial: intensity is near width / 4
 STREAM = 2**25  # numbers that copy and triad move: larger than any cache
 ITEMSIZE = 4  # fp32: the one dtype whose speed is steady on CPUs
 ROUNDS = 2  # over all points of a sweep, so that a burst of other work spoils a round and not a point
-PACKED, APART = "packed", "one read a head"
+PACKED, APART = "packed", "apart"
 
 
 def stream(clock: Clock, budget: float = 0.15, n: int = STREAM) -> dict[str, Timing]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from book.say import say
 from book.serving import step_law
 from kernels.evidence import alarm
 
@@ -22,9 +23,9 @@ def _doubts(fit: step_law.Fit, seconds: Sequence[float]) -> list[str]:
     found = []
     off = max(abs(missed) / time for missed, time in zip(fit.residuals, seconds, strict=True))
     if off > OFF_LINE:
-        found.append(f"the points are no line (one is {100 * off:.0f} % off)")
+        found.append(say("the points are no line (one is {off:.0f} % off)", off=100 * off))
     if fit.overhead < -BELOW_NOUGHT * min(seconds):
-        found.append("the intercept is below nought")
+        found.append(say("the intercept is below nought"))
     return found
 
 
@@ -50,7 +51,7 @@ class Line:
         """Why the slope and the intercept should not be believed; () if they may be."""
         found = _doubts(self.fit, self.seconds)
         if self.fit.slope <= 0:
-            found.append("more launches took no longer")
+            found.append(say("more launches took no longer"))
         return tuple(found)
 
     @property
@@ -100,7 +101,7 @@ class Law:
         """Why efficiency and overhead should not be believed; () if they may be."""
         found = _doubts(self.fit, self.seconds)
         if self.fit.slope <= 0:
-            found.append("larger layers took no longer")
+            found.append(say("larger layers took no longer"))
         elif self.alarms(1.0):  # a matter of ratios: the bandwidth cancels
-            found.append("impossible: it beats the bandwidth")
+            found.append(say("impossible: it beats the bandwidth"))
         return tuple(found)

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from book import catalog
+from book.say import say
 from kernels.contract import devices
 from kernels.contract.targets import TARGETS
 
@@ -84,12 +85,12 @@ def _target() -> str | None:
 def why_not_timed(device: Device | None) -> str:
     """Why nothing can be timed here, in words that follow "not measured yet:"; "" if it can."""
     if device is None:
-        return "no GPU here"
+        return say("no GPU here")
     if device.target is not None:
         return ""
     if devices.MODE == "compiled":
-        return f"{device.name} is older than Triton supports (compute capability 7.5)"
-    return f"Triton does not compile kernels in this process (it is {devices.MODE})"
+        return say("{device} is older than Triton supports (compute capability 7.5)", device=device.name)
+    return say("Triton does not compile kernels in this process (it is {mode})", mode=devices.MODE)
 
 
 def cpu_here() -> Device:
