@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ def complaints(checks: list[dict]) -> list[str]:
     return found
 
 
+@cache  # three tests read each page
 def on_page(site: Path, name: str) -> list[dict]:
     return payloads((site / name).read_text(encoding="utf-8"))
 
