@@ -1,0 +1,60 @@
+"""The accelerators by name, read once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from book.catalog.hardware import Accelerator, Unit, load_accelerators
+from book.catalog.names import look_up
+
+
+@lru_cache(maxsize=1)
+def _accelerators() -> Mapping[str, Accelerator]:
+    return load_accelerators()
+
+
+def accelerators() -> tuple[Accelerator, ...]:
+    """All accelerators, in the order of the file."""
+    return tuple(_accelerators().values())
+
+
+def accelerator(id: str) -> Accelerator:
+    """The accelerator with this id or short name ("h100_sxm", "H100 SXM"). Raises UnknownName."""
+    return _card(id)
+
+
+def card_called(device_name: str) -> Accelerator | None:
+    """The card that a driver calls `device_name` ("NVIDIA H100 80GB HBM3"), None if it is not known.
+
+    A name that fits several cards (a bare "NVIDIA H100") is none: SXM and PCIe are different cards.
+    """
+    found = [
+        row
+        for row in accelerators()
+        if any(re.search(pattern, device_name, re.IGNORECASE) for pattern in row.driver_names)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _card(id: str) -> Accelerator:  # `accelerator` is the name of an argument below
+    rows = _accelerators()
+    return look_up("accelerator", id, rows, {a.short_name: a.id for a in rows.values()})
+
+
+def roof_peak(accelerator: str | Accelerator, arithmetic: str, unit: Unit = "matrix") -> float:
+    """The height of a kernel's roof, dense FLOP/s, by what it computes in and on which units.
+
+    accelerator: a row, its id or its short name. arithmetic: the dtype that is multiplied, which
+    need not be one that a tensor is stored in. unit: "matrix" or "vector"; what computes on the
+    vector units has the fp32 vector rate, in whatever format its tensors are stored
+    (`Accelerator.peak` says why).
+
+        roof_peak("a100_80gb_sxm", "fp16")              # int4 weights multiplied as fp16: 312e12
+        roof_peak("a100_80gb_sxm", "fp16", "vector")    # a GEMV that streams fp16 weights: 19.5e12
+
+    Raises UnsupportedDtype naming the dtypes that the card has; UnknownName; ValueError for a unit.
+    """
+    card = accelerator if isinstance(accelerator, Accelerator) else _card(accelerator)
+    return card.peak(arithmetic, unit)
