@@ -79,9 +79,9 @@ class Bench:
             from kernels import stream
 
             n = min(2**28, self.largest // 4)
-            a, b = (stream.random(n, "fp32", self.device.torch_device, seed) for seed in (0, 1))
-            work = {"copy": lambda: stream.copy(a), "triad": lambda: stream.triad(a, b)}[name]
-            timing = self.clock.time(work)
+            experiment = {"copy": stream.experiment, "triad": stream.triad_experiment}[name]
+            inputs = experiment.inputs(n=n, dtype="fp32", device=self.device.torch_device)
+            timing = self.clock.time(lambda: experiment.run(**inputs))
         else:
             n = min(cpu.STREAM, self.largest // 4)
             timings = cpu.stream(self.clock, n=n)

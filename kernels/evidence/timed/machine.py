@@ -77,7 +77,7 @@ def gpu_here() -> Device | None:
 
 def _target() -> str | None:
     try:
-        return devices.this_chip()[0].name if devices.MODE == "compiled" else None
+        return devices.this_chip().name if devices.MODE == "compiled" else None
     except ValueError:  # a card that is too old
         return None
 
