@@ -2,28 +2,58 @@
 
     say("counted: {count} sizes, every byte as the formula says", count=3)
 
-The text is looked up in the catalog of the language that the reader chose ($BOOK_LANGUAGE; English
-if there is none), then the values are put in its braces. Formats work there: {share:.1f}.
+The text is looked up in the catalog of the reader's language, then the values are put in its braces.
+Formats work there: {share:.1f}. The text stands in the call as one plain literal, so that
+`make messages` finds it; `book.messages` holds both.
+
+The language is $BOOK_LANGUAGE ("de"), read once, when this module is first imported; English if there
+is none. Tables of words are said while their modules are imported, so a language that was chosen
+later would reach only half of what is shown: set the variable before Python starts. Catalogs are
+gettext's, `book/locales/<language>/LC_MESSAGES/`; a language without one, or a message that its
+catalog lacks, is English.
 """
 
 from __future__ import annotations
 
-import functools
+import base64
 import gettext
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 DOMAIN = "inference-roofline"
-LOCALES = Path(__file__).parent / "locales"
+LOCALES = Path(os.environ.get("BOOK_LOCALES") or Path(__file__).parent / "locales")
+LANGUAGE = os.environ.get("BOOK_LANGUAGE", "")
 
 
-@functools.cache
-def _catalog(language: str) -> gettext.NullTranslations:
-    return gettext.translation(DOMAIN, LOCALES, languages=[language] if language else [], fallback=True)
+def catalog(language: str, locales: Path = LOCALES) -> gettext.NullTranslations:
+    """The messages of a language; those of English, which are the code's own, where there are none."""
+    if not language:
+        return gettext.NullTranslations()
+    folder = locales / language / "LC_MESSAGES"
+    try:
+        if (travelled := folder / f"{DOMAIN}.mo.txt").exists():  # in a notebook only text can travel
+            return gettext.GNUTranslations(
+                io.BytesIO(base64.b85decode(travelled.read_text(encoding="ascii").strip()))
+            )
+        return gettext.translation(DOMAIN, locales, languages=[language])
+    except (OSError, ValueError):
+        return gettext.NullTranslations()
 
 
-def say(text: str, **values: Any) -> str:
-    """`text` in the reader's language, `values` put in. Raises KeyError for a brace without one."""
-    translated = _catalog(os.environ.get("BOOK_LANGUAGE", "")).gettext(text) if text else text
-    return translated.format(**values) if values else translated
+_CATALOG = catalog(LANGUAGE)
+
+
+def say(text: str, /, **values: Any) -> str:
+    """`text` in the reader's language, `values` put in its braces. Raises KeyError for a brace without one.
+
+    Without values nothing is put in, and braces stay as they are: those of words that a page fills in.
+    """
+    return translated(text, **values)
+
+
+def translated(text: str, /, **values: Any) -> str:
+    """As `say`, of a text that somebody else wrote down: a chapter's cell, for the function it calls."""
+    found = _CATALOG.gettext(text) if text else text
+    return found.format(**values) if values else found

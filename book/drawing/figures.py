@@ -22,7 +22,7 @@ from book.drawing.number_text import number
 from book.drawing.svg import colour, show, style
 from book.formulas.formula import Formula, Parameter
 from book.roofline import Roof
-from book.say import say
+from book.say import say, translated
 
 __all__ = ["colour", "formula", "new", "roofline", "show", "style"]
 
@@ -141,7 +141,7 @@ def roofline(
         labels.place(spot[1], around(spot[0], y, 8), colour=colour("predicted"), fontweight="bold")
     _label_regions(labels, xlim, ylim, ridge)
     label_series(figure, axes, labels, series)
-    figure.set_label(alt)  # where `show` looks for it
+    figure.set_label(translated(alt))  # where `show` looks for it
     return figure
 
 
@@ -293,5 +293,5 @@ def formula(
     where = [Place(x[i], curve[i], 6, -6, "left", "top") for i in range(len(x) - 1, 0, -4)]
     labels.place(name, where, colour=colour("predicted"), fontsize=9.5)
     label_series(figure, axes, labels, series)
-    figure.set_label(alt)  # where `show` looks for it
+    figure.set_label(translated(alt))  # where `show` looks for it
     return figure

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from book.say import say
+from book.say import say, translated
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _SYMBOL = {"byte": "B", "bytes": "B", "byte/s": "B/s", "bytes/s": "B/s"}
@@ -183,7 +183,8 @@ def table(
 
     rows: mappings or sequences, all alike. columns: headings, or `Column`s where a key, a format or
     an alignment is to be given; a plain heading takes the value of that key or at that place.
-    None is an empty cell. Raises ValueError for a row that lacks a column.
+    None is an empty cell. Headings and caption are looked up in the reader's language.
+    Raises ValueError for a row that lacks a column.
     """
     if not columns:
         raise ValueError("table: columns is empty; name at least one.")
@@ -209,5 +210,5 @@ def table(
         filled = [row[i] for row in cells if row[i]]
         return bool(filled) and all(_LOOKS_NUMERIC.match(text) for text in filled)
 
-    labels = tuple(c if isinstance(c, str) else c.label for c in columns)
-    return Table(labels, tuple(cells), tuple(right(i) for i in range(len(columns))), caption)
+    labels = tuple(translated(c if isinstance(c, str) else c.label) for c in columns)
+    return Table(labels, tuple(cells), tuple(right(i) for i in range(len(columns))), translated(caption))

@@ -14,6 +14,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from book.drawing.palette import PALETTE, css
+from book.say import translated
 
 # Wide enough for a page, narrow enough that text stays readable when a phone halves it.
 SIZE = (5.2, 3.7)  # inches
@@ -124,7 +125,7 @@ def show(figure: Figure, alt: str = "", caption: str = "") -> Shown:
     The SVG is drawn once and takes its colours from the palette's CSS variables, so it follows the
     page between light and dark. Raises ValueError if neither `alt` nor the figure says what it shows.
     """
-    alt = alt or figure.get_label()
+    alt, caption = translated(alt) or figure.get_label(), translated(caption)
     if not alt:
         raise ValueError("show: alt is empty; say in one sentence what the figure shows.")
     below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""

@@ -19,6 +19,7 @@ from typing import Any
 import traitlets
 
 from book.drawing import palette
+from book.say import say
 
 try:
     import anywidget
@@ -31,8 +32,8 @@ STATIC = Path(__file__).parents[1] / "site" / "static"
 _EXPORT = "\nexport default { render: (x) => globalThis.InferenceRoofline[x.model.get('kind')].render(x) };\n"
 
 
-_LINK = " (pip install anywidget links it to Python)"
-_WHY = "it moves, but Python doesn't hear it; to link the two: pip install anywidget, restart, run again"
+_LINK = say(" (pip install anywidget links it to Python)")
+_WHY = say("it moves, but Python doesn't hear it; to link the two: pip install anywidget, restart, run again")
 _BUNDLE = (STATIC / "explorer.js").read_text(encoding="utf-8")
 # A hosted notebook may show each output in a frame of its own, so each brings the script along;
 # where outputs share a page, the first one's script does.

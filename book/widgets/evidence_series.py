@@ -12,6 +12,7 @@ import numpy as np
 from book import catalog
 from book.formulas.formula import Formula
 from book.widgets.explorer_payload import DTYPES, sliders
+from book.widgets.words import word
 
 RUNGS = ("counted", "compiled", "timed", "recorded", "published")
 
@@ -69,7 +70,9 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
 def _label(item: Mapping[str, Any]) -> str:
     """What the label adds: rung, sizes, format and card are shown by the explorer itself."""
     card = item.get("accelerator")
-    known = {item["rung"], "timed here", *DTYPES, catalog.accelerator(card).short_name if card else ""}
+    rung = item["rung"]
+    name = catalog.accelerator(card).short_name if card else ""
+    known = {rung, word(f"rung_{rung}"), *DTYPES, name}
     parts = [p for p in str(item.get("label") or "").split(", ") if p not in known and not _SIZE.match(p)]
     if not parts and item.get("source"):  # "address (details): table"
         address, _, table = item["source"].rpartition(": ")

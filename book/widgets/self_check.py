@@ -16,25 +16,26 @@ from typing import Any, Literal
 import traitlets
 
 from book.drawing.number_text import number
+from book.say import say, translated
 from book.widgets.dual_widget import Live
 
-# Every word a check shows by itself. A translation replaces this table and nothing else.
+# Every word a check shows by itself. Names in braces are filled in when it is judged, here or on the page.
 WORDS: dict[str, str] = {
-    "your_answer": "Your answer",
-    "check": "Check",
-    "right": "Right.",
-    "wrong": "Not yet.",
-    "near": "Close, but more than {tolerance} off. Round only at the end.",
-    "high": "The digits are right, but it is {factor} times too large. Look at the unit's prefix.",
-    "low": "The digits are right, but it is {factor} times too small. Look at the unit's prefix.",
-    "generic": "Go through the units once more, then try again.",
-    "empty": "Type a number first.",
-    "comma": "The comma in {text} can't be told for sure. Decimals take a point: 2.7, or 2,730.7.",
-    "unreadable": "{text} is not a number that can be read here. Write it like 2730.7 or 2.73e3.",
-    "show": "Show the solution",
-    "hide": "Hide the solution",
-    "answer": "Answer: {answer}.",
-    "no_script": "{question} (Checking an answer needs JavaScript. {answer})",
+    "your_answer": say("Your answer"),
+    "check": say("Check"),
+    "right": say("Right."),
+    "wrong": say("Not yet."),
+    "near": say("Close, but more than {tolerance} off. Round only at the end."),
+    "high": say("The digits are right, but it is {factor} times too large. Look at the unit's prefix."),
+    "low": say("The digits are right, but it is {factor} times too small. Look at the unit's prefix."),
+    "generic": say("Go through the units once more, then try again."),
+    "empty": say("Type a number first."),
+    "comma": say("The comma in {text} can't be told for sure. Decimals take a point: 2.7, or 2,730.7."),
+    "unreadable": say("{text} is not a number that can be read here. Write it like 2730.7 or 2.73e3."),
+    "show": say("Show the solution"),
+    "hide": say("Hide the solution"),
+    "answer": say("Answer: {answer}."),
+    "no_script": say("{question} (Checking an answer needs JavaScript. {answer})"),
 }
 
 NEAR = 5  # within this many tolerances an answer is wrong, but only by its rounding
@@ -147,6 +148,7 @@ def numeric(
     hint: str = "",
     solution: str = "",
     words: Mapping[str, str] | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> Check:
     """A question whose answer is a number.
 
@@ -155,10 +157,15 @@ def numeric(
     mistakes. mistakes: {wrong answer: hint}, at least two; a hint names the mistake and doesn't give
     the answer away. right: what to say to the right answer. hint: what to say to any other one.
     solution: the way to the answer, shown on demand after one try. words: replacements for `WORDS`.
-    All text is plain, with Unicode for the mathematics. Raises ValueError if an answer could be
+    values: what stands for the names in braces of all these texts. The texts are looked up in the
+    reader's language here, so they are plain literals, not f-strings, with Unicode for the
+    mathematics. Raises ValueError if an answer could be
     taken for two things, or if something is missing.
     """
     _refuse_bad_words(name, question, mistakes)
+    filled = dict(values or {})
+    question, right, hint, solution = (translated(t, **filled) for t in (question, right, hint, solution))
+    mistakes = {value: translated(text, **filled) for value, text in mistakes.items()}
     if not 0 < tolerance <= 0.1:
         raise ValueError(f"check {name}: tolerance = {tolerance}: use a share between 0 and 0.1.")
     answer = float(answer)

@@ -69,7 +69,7 @@ class Evidence:
         series = []
         if self.rows:
             fixed = {n: v for n, v in self.rows[0].sizes.items() if n != self.experiment.axis}
-            label = ", ".join(filter(None, ["counted", described(fixed)]))
+            label = ", ".join(filter(None, [say("counted"), described(fixed)]))
             places = [
                 {**r.sizes, "intensity": r.intensity, "flops_per_s": None, "seconds": None} for r in self.rows
             ]
@@ -84,7 +84,7 @@ class Evidence:
             series.append(
                 {
                     "rung": "timed",
-                    "label": say("timed here, {card}", card=card),
+                    "label": f"{say('timed here')}, {card}",
                     "accelerator": self.accelerator,
                     "points": places,
                 }

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from book.say import say
 from labs.grading import master
 from labs.grading.running_program import SandboxFailed
 from labs.grading.safe_text import sentence, several, tidy
@@ -98,12 +99,17 @@ def grade(
                 draws[question.id] = Draw(_rng(seed, variant, question.id), numbers)
                 asks[question.id] = dict(question.asks(draws[question.id]))
             except Exception as error:  # noqa: BLE001 - the key's own mistake must not stop the class
-                problems.append(_failed(question.id, "could not be asked", error))
+                problems.append(_failed(say("{question} could not be asked", question=question.id), error))
     answers = _answers(submission, asks, _limited(runner, limits.total_seconds), problems)
     scores, seen = [], set()
     for question in lab.questions:
         if question.id not in marks.points:
-            problems.append(f"{question.id}: the master has no test cell with this grade_id.")
+            problems.append(
+                say(
+                    "{question}: the master has no test cell with this grade_id.",
+                    question=question.id,
+                )
+            )
             continue
         seen.add(question.id)
         most = marks.points[question.id]
@@ -121,8 +127,10 @@ def grade(
             Score(question.id, tidy(question.title), most if right else 0.0, most, tidy(comment), look)
         )
     for name in marks.points.keys() - seen:
-        problems.append(f"{name}: the key has no such question.")
-        scores.append(Score(name, name, 0.0, marks.points[name], "This question was not graded yet.", True))
+        problems.append(say("{name}: the key has no such question.", name=name))
+        scores.append(
+            Score(name, name, 0.0, marks.points[name], say("This question was not graded yet."), True)
+        )
     order = list(marks.points)
     return Grade(
         assignment.name,
@@ -154,7 +162,7 @@ def _unanswered(question: Question, submission: Submission) -> str:
     if gone:
         return " ".join(gone)
     if question.needs and all(name in submission.untouched for name in question.needs):
-        return "Not answered: the code is as it was handed out."
+        return say("Not answered: the code is as it was handed out.")
     return ""
 
 
@@ -176,7 +184,12 @@ def _answers(
     except SandboxFailed:
         raise
     except Exception as error:  # noqa: BLE001 - something in it that the grader did not foresee
-        problems.append(f"The submission could not be asked ({_said(error)}); grade it by hand.")
+        problems.append(
+            say(
+                "The submission could not be asked ({error}); grade it by hand.",
+                error=_said(error),
+            )
+        )
         return None
 
 
@@ -187,7 +200,10 @@ def _limited(runner: Runner, seconds: float) -> Runner:
     def run(program: str, request: Mapping[str, Any]) -> Ran:
         nonlocal left
         if left <= 0:
-            why = f"All of this notebook's code together ran longer than {seconds:g} s; the rest was not run."
+            why = say(
+                "All of this notebook's code together ran longer than {seconds:g} s; the rest was not run.",
+                seconds=seconds,
+            )
             return Ran((), "timeout", why)
         started = time.monotonic()
         try:
@@ -211,12 +227,16 @@ def _judged(
             raise TypeError(f"the judge returned {type(verdict).__name__}, not a Verdict")
         return verdict
     except Exception as error:  # noqa: BLE001
-        problems.append(_failed(question.id, "could not be judged", error))
+        problems.append(_failed(say("{question} could not be judged", question=question.id), error))
         return None
 
 
-def _failed(question: str, what: str, error: Exception) -> str:
-    return f"{question} {what}, so it has 0 points until somebody looks: {_said(error)}"
+def _failed(what: str, error: Exception) -> str:
+    return say(
+        "{what}, so it has 0 points until somebody looks: {error}",
+        what=what,
+        error=_said(error),
+    )
 
 
 def _said(error: BaseException) -> str:
@@ -230,7 +250,7 @@ def _comment(
     question: Question, verdict: Verdict | None, submission: Submission, answers: Answers | None
 ) -> str:
     if verdict is None:
-        return "This question could not be graded automatically; your instructor will look at it."
+        return say("This question could not be graded automatically; your instructor will look at it.")
     if verdict.right:
         return verdict.comment
     errors = answers.cell_errors if answers is not None else {}
@@ -238,14 +258,14 @@ def _comment(
     for name in question.needs:
         left = blanks(submission.cells.get(name, ""))
         if left:
-            parts.append(f"Line {left[0]} of {name} is still a blank.")
+            parts.append(say("Line {line} of {name} is still a blank.", line=left[0], name=name))
         elif name in errors:
             parts.append(f"{name}: {errors[name]}")
     # The cell's own error says more than what follows from it, and is not said twice.
     told = GONE.sub("", verdict.comment).strip() if parts else verdict.comment
     if not any(told and told in part for part in parts):
         parts.append(told)
-    text = " ".join(sentence(part) for part in parts if part) or "Not right yet."
+    text = " ".join(sentence(part) for part in parts if part) or say("Not right yet.")
     lost = _lost(f"{text} {verdict.comment}", submission)
     return f"{lost} {text}" if lost else text
 
@@ -255,9 +275,10 @@ def _lost(text: str, submission: Submission) -> str:
     names = {a or b for a, b in MISSING.findall(text)} & submission.elsewhere
     if not names:
         return ""
-    return (
-        f"{several(sorted(names))}: defined in another cell, and only the lab's answer cells are graded; "
-        "move it into one of them."
+    return say(
+        "{names}: defined in another cell, and only the lab's answer cells are graded; move it "
+        "into one of them.",
+        names=several(sorted(names)),
     )
 
 
@@ -270,6 +291,9 @@ def _notes(submission: Submission, answers: Answers | None) -> tuple[str, ...]:
         notes += sorted({lost for text in texts if (lost := _lost(text, submission))})
         if answers.printed > MUCH_PRINTED:
             notes.append(
-                f"It printed {answers.printed / 1e6:,.0f} MB; nobody reads that, and nothing was kept."
+                say(
+                    "It printed {size:,.0f} MB; nobody reads that, and nothing was kept.",
+                    size=answers.printed / 1e6,
+                )
             )
     return tuple(tidy(note) for note in notes)

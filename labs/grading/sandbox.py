@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from book.say import say
 from labs.grading.running_program import HeadAndTail, RunningProgram, SandboxFailed, ending, resident
 
 CHUNK = 1 << 16
@@ -118,7 +119,7 @@ def run(
             raise SandboxFailed(f"{sandbox.name}: a process survived its sandbox and still writes.")
     seconds = time.monotonic() - started
     if out_of_memory and stopped is None:
-        stopped = "memory", f"{_too_much(limits)[1]} and was stopped."
+        stopped = "memory", say("{why} and was stopped.", why=_too_much(limits)[1])
     status, detail = stopped or _verdict(code, output.text(), limits)
     if len(answer) > limits.answer_bytes:
         del answer[limits.answer_bytes :]
@@ -144,7 +145,14 @@ def _drive(job: RunningProgram, question: bytes, output: HeadAndTail, limits: Li
         while job.popen.poll() is None:
             now = time.monotonic()
             if now - started > limits.seconds:
-                return answer, _stop(job, "timeout", f"It ran longer than {limits.seconds:g} s")
+                return answer, _stop(
+                    job,
+                    "timeout",
+                    say(
+                        "It ran longer than {seconds:g} s",
+                        seconds=limits.seconds,
+                    ),
+                )
             if now >= look:
                 memory, count = resident(job.processes(), limits.memory_bytes)
                 if count > limits.processes:
@@ -176,7 +184,7 @@ def _drive(job: RunningProgram, question: bytes, output: HeadAndTail, limits: Li
 
 def _stop(job: RunningProgram, status: str, why: str) -> tuple[str, str]:
     job.kill()
-    return status, f"{why} and was stopped."
+    return status, say("{why} and was stopped.", why=why)
 
 
 def _read(fd: int) -> bytes | None:
@@ -198,21 +206,30 @@ def _drain(fd: int, take) -> bool:
 
 
 def _too_many(limits: Limits) -> tuple[str, str]:
-    return "too many processes", f"It started more than {limits.processes} processes"
+    return "too many processes", say(
+        "It started more than {processes} processes",
+        processes=limits.processes,
+    )
 
 
 def _too_much(limits: Limits) -> tuple[str, str]:
-    return "memory", f"It used more than {limits.memory_bytes / MIB:,.0f} MiB of memory"
+    return "memory", say(
+        "It used more than {size:,.0f} MiB of memory",
+        size=limits.memory_bytes / MIB,
+    )
 
 
 def _too_large(limits: Limits) -> tuple[str, str]:
-    return "answer too large", f"It answered more than {limits.answer_bytes / MIB:,.0f} MiB"
+    return "answer too large", say(
+        "It answered more than {size:,.0f} MiB",
+        size=limits.answer_bytes / MIB,
+    )
 
 
 def _verdict(code: int, output: str, limits: Limits) -> tuple[str, str]:
     """What an exit status means; 128 + n is signal n, as shells and bubblewrap count."""
     if code == 0:
-        return "ok", "It ended by itself."
+        return "ok", say("It ended by itself.")
     last = output.rstrip().rpartition("\n")[2]
     # The kernel's limits refuse what the loop would have stopped a moment later: same limit, same status.
     if "MemoryError" in last or "can't allocate memory" in last:
@@ -221,12 +238,15 @@ def _verdict(code: int, output: str, limits: Limits) -> tuple[str, str]:
         return "too many processes", f"{_too_many(limits)[1]}."
     number = -code if code < 0 else code - 128
     if number == signal.SIGXCPU:
-        return "timeout", f"It used more than {limits.cpu} s of processor time and was stopped."
+        return "timeout", say(
+            "It used more than {cpu} s of processor time and was stopped.",
+            cpu=limits.cpu,
+        )
     with suppress(ValueError):
         name = signal.Signals(number).name
-        hint = ", by itself or because the machine ran out of memory" if name == "SIGKILL" else ""
-        return "crashed", f"It was ended by signal {name}{hint}."
-    return "crashed", f"It ended with exit status {code}."
+        hint = say(", by itself or because the machine ran out of memory") if name == "SIGKILL" else ""
+        return "crashed", say("It was ended by signal {name}{hint}.", name=name, hint=hint)
+    return "crashed", say("It ended with exit status {code}.", code=code)
 
 
 def find(trusted: bool = False, image: str | None = None) -> Sandbox:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from book.say import say
 from labs.grading import master
 from labs.grading.safe_text import several, tidy
 
@@ -27,7 +28,7 @@ MARKER = re.compile(r"#\s*\[([\w.-]+)\]")
 MAGIC = re.compile(r"\s*+(%%?[A-Za-z_]|!|\?)|.*\w\?\??\s*$|\s*+[\w, ]*+=\s*+(!|%[A-Za-z_])")
 TIMED = re.compile(r"(\s*)%(?:time|timeit)\s+(?!-)(.+)")
 # How files begin that are handed in by mistake.
-KINDS = {b"PK\x03\x04": "a ZIP file", b"%PDF": "a PDF file", b"\x1f\x8b": "a gzip file"}
+KINDS = {b"PK\x03\x04": say("a ZIP file"), b"%PDF": say("a PDF file"), b"\x1f\x8b": say("a gzip file")}
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -82,8 +83,12 @@ def read(path: Path, assignment: master.Assignment) -> Submission:
     try:
         if len(data) > LARGEST_FILE:
             raise Unreadable(
-                f"The file has {size / 1e6:,.0f} MB, and at most {LARGEST_FILE / 1e6:.0f} MB are read. "
-                "Clear the outputs (Edit, Clear all outputs), save, and hand it in again."
+                say(
+                    "The file has {size:,.0f} MB, and at most {most:.0f} MB are read. Clear "
+                    "the outputs (Edit, Clear all outputs), save, and hand it in again.",
+                    size=size / 1e6,
+                    most=LARGEST_FILE / 1e6,
+                )
             )
         cells = list(_cells(_notebook(data, notes), wanted, notes))
     except Unreadable as error:
@@ -100,7 +105,13 @@ def read(path: Path, assignment: master.Assignment) -> Submission:
             missing[name] = str(error)
             notes.append(str(error))
     if not chosen and not any(homes.values()):
-        notes.insert(0, f"No cell of {assignment.name} was found in it; perhaps it is another notebook.")
+        notes.insert(
+            0,
+            say(
+                "No cell of {assignment} was found in it; perhaps it is another notebook.",
+                assignment=assignment.name,
+            ),
+        )
     untouched = frozenset(n for n, source in chosen.items() if master.is_stub(source, wanted[n]))
     found = {name: _python(source, name, notes) for name, source in chosen.items()}
     taken = {cell.number for home in homes.values() for cell in home}
@@ -115,27 +126,44 @@ def read(path: Path, assignment: master.Assignment) -> Submission:
 def _notebook(data: bytes, notes: list[str]) -> Mapping[str, Any]:
     """The notebook in these bytes; Unreadable says why there is none."""
     if not data.strip():
-        raise Unreadable("The file is empty. Save the notebook and hand it in again.")
+        raise Unreadable(say("The file is empty. Save the notebook and hand it in again."))
     for start, kind in KINDS.items():
         if data.startswith(start):
-            raise Unreadable(f"The file is {kind}, not a notebook. Hand in the .ipynb file itself.")
+            raise Unreadable(
+                say(
+                    "The file is {kind}, not a notebook. Hand in the .ipynb file itself.",
+                    kind=kind,
+                )
+            )
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     text = data.decode(encoding, errors="replace")
     if encoding != "utf-8-sig" or data.startswith(codecs.BOM_UTF8) or "\ufffd" in text:
-        notes.append("The file is not plain UTF-8 as notebooks are; it was read as far as it goes.")
+        notes.append(say("The file is not plain UTF-8 as notebooks are; it was read as far as it goes."))
     try:
         found = json.loads(text, strict=False)
     except RecursionError:
-        raise Unreadable("The file is nested too deeply for a notebook.") from None
+        raise Unreadable(say("The file is nested too deeply for a notebook.")) from None
     except ValueError as error:
         if text.lstrip().startswith("<"):
-            raise Unreadable("The file is a web page, not a notebook. Hand in the .ipynb file.") from None
+            raise Unreadable(
+                say("The file is a web page, not a notebook. Hand in the .ipynb file.")
+            ) from None
         cut = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
-        what = "The file ends in the middle" if cut else "The file is not a notebook"
-        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "a number"
-        raise Unreadable(f"{what} (its JSON breaks at {where}). Download it again and hand it in.") from None
+        what = say("The file ends in the middle") if cut else say("The file is not a notebook")
+        where = (
+            say("line {line}", line=error.lineno)
+            if isinstance(error, json.JSONDecodeError)
+            else say("a number")
+        )
+        raise Unreadable(
+            say(
+                "{what} (its JSON breaks at {where}). Download it again and hand it in.",
+                what=what,
+                where=where,
+            )
+        ) from None
     if not isinstance(found, dict):
-        raise Unreadable("The file holds JSON, but no notebook. Hand in the .ipynb file.")
+        raise Unreadable(say("The file holds JSON, but no notebook. Hand in the .ipynb file."))
     return found
 
 
@@ -143,13 +171,19 @@ def _cells(notebook: Mapping[str, Any], wanted: Mapping[str, str], notes: list[s
     """The notebook's cells of nbformat 3 or 4, whatever else is in them."""
     listed = notebook.get("cells")
     if listed is None and isinstance(notebook.get("worksheets"), list):
-        notes.append("It was saved in the old notebook format 3; its cells were read all the same.")
+        notes.append(say("It was saved in the old notebook format 3; its cells were read all the same."))
         sheets = [sheet.get("cells") for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
         listed = [cell for sheet in sheets if isinstance(sheet, list) for cell in sheet]
     if not isinstance(listed, list):
-        raise Unreadable("The file is JSON, but it has no cells. Hand in the .ipynb file.")
+        raise Unreadable(say("The file is JSON, but it has no cells. Hand in the .ipynb file."))
     if len(listed) > MOST_CELLS:
-        raise Unreadable(f"The notebook has {len(listed):,} cells, and at most {MOST_CELLS:,} are read.")
+        raise Unreadable(
+            say(
+                "The notebook has {count:,} cells, and at most {most:,} are read.",
+                count=len(listed),
+                most=MOST_CELLS,
+            )
+        )
     for number, cell in enumerate(listed, 1):
         if not isinstance(cell, dict):
             continue
@@ -188,39 +222,65 @@ def _homes(cells: list[_Cell], wanted: Mapping[str, str], notes: list[str]) -> d
             # A copied cell brings its metadata along: the text is right where the place is taken.
             name = cell.by_marker if cell.by_metadata in sure else cell.by_metadata
             notes.append(
-                f"Cell {cell.number} is {cell.by_metadata} by its metadata and {cell.by_marker} by its "
-                f"first line; it was taken as {name}."
+                say(
+                    "Cell {number} is {by_metadata} by its metadata and {by_marker} by its first line; "
+                    "it was taken as {name}.",
+                    number=cell.number,
+                    by_metadata=cell.by_metadata,
+                    by_marker=cell.by_marker,
+                    name=name,
+                )
             )
         elif cell.by_marker and not cell.by_metadata:
             bare.append(name)
         if name:
             homes[name].append(cell)
     if len(bare) == 1:
-        notes.append(f"{bare[0]} lost its metadata; it was recognised by its first line.")
+        notes.append(say("{cell} lost its metadata; it was recognised by its first line.", cell=bare[0]))
     elif bare:
         notes.append(
-            f"{len(bare)} answer cells lost their metadata; they were recognised by their first lines."
+            say(
+                "{count} answer cells lost their metadata; they were recognised by their first lines.",
+                count=len(bare),
+            )
         )
     order = [homes[name][-1].number for name in wanted if homes[name]]
     if order != sorted(order):
-        notes.append("Cells were moved; they were run in the lab's order.")
+        notes.append(say("Cells were moved; they were run in the lab's order."))
     return homes
 
 
 def _chosen(name: str, claims: list[_Cell], solution: str, notes: list[str]) -> str:
     """The source that counts for a grade_id; Unreadable if there is none."""
     if not claims:
-        raise Unreadable(f"The cell {name} is missing; it was deleted, or its first line was changed.")
+        raise Unreadable(
+            say(
+                "The cell {name} is missing; it was deleted, or its first line was changed.",
+                name=name,
+            )
+        )
     own = [cell for cell in claims if not master.is_stub(cell.source, solution)] or claims
     last = own[-1]
     if len({cell.source.strip() for cell in own}) > 1:
         numbers = several([str(cell.number) for cell in own])
-        notes.append(f"{name} is there {len(own)} times (cells {numbers}); the last one was graded.")
+        notes.append(
+            say(
+                "{name} is there {count} times (cells {numbers}); the last one was graded.",
+                name=name,
+                count=len(own),
+                numbers=numbers,
+            )
+        )
     if last.kind != "code":
-        notes.append(f"{name} is no code cell any more; its text was taken as code.")
+        notes.append(say("{name} is no code cell any more; its text was taken as code.", name=name))
     if len(last.source) > LONGEST_CELL:
         raise Unreadable(
-            f"The cell {name} has {len(last.source):,} characters; more than {LONGEST_CELL:,} are not read."
+            say(
+                "The cell {name} has {count:,} characters; more than {most:,} are not read.",
+                name=name,
+                count=len(last.source),
+                most=LONGEST_CELL,
+            )
         )
     return last.source
 
@@ -253,7 +313,11 @@ def _python(source: str, name: str, notes: list[str]) -> str:
         return source  # then it is a syntax error, and shown as it was written
     if out:
         notes.append(
-            f"{name}: lines for the notebook only ({several(list(dict.fromkeys(out)))}) were not run."
+            say(
+                "{name}: lines for the notebook only ({lines}) were not run.",
+                name=name,
+                lines=several(list(dict.fromkeys(out))),
+            )
         )
     return made
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from book.say import say
 from labs.kit import kernel_source, launch_plan
 from labs.kit.arrays import harmless, packed, unpacked
 from labs.kit.ask_and_answer import (
@@ -72,7 +73,7 @@ def answer(cells: Sequence[Cell], asks: Mapping[str, Ask], runner: Runner) -> An
             if isinstance(ask, Values):
                 values, errors = _pair(told[name], "values", "errors")
                 values = {n: harmless(value) for n, value in values.items()}
-                lost = {n: "no answer came out." for n in ask.names if n not in values}
+                lost = {n: say("no answer came out.") for n in ask.names if n not in values}
                 found[name] = ValuesAnswer(values, lost | {n: str(why) for n, why in errors.items()}, error)
             elif isinstance(ask, Calls):
                 found[name] = CallsAnswer(_returns(ask, told[name]) if not error else (), error)
@@ -81,7 +82,7 @@ def answer(cells: Sequence[Cell], asks: Mapping[str, Ask], runner: Runner) -> An
             else:
                 kernels[name] = ask
         except (KeyError, TypeError, ValueError, AttributeError):
-            found[name] = _failed(ask, "the answer can't be read: something wrote over it.")
+            found[name] = _failed(ask, say("the answer can't be read: something wrote over it."))
     if kernels:
         found |= _kernels(cells, kernels, {name: told[name].get("plans") for name in kernels}, runner)
     return Answers(found, cell_errors, printed)
@@ -144,7 +145,7 @@ def _conversation(
                 told.setdefault(name, event)
             elif any(cell.name == name for cell in cells) and event.get("error"):
                 cell_errors.setdefault(name, str(event["error"]))
-        why = ran.detail or "the process ended early, without an error."
+        why = ran.detail or say("the process ended early, without an error.")
         if any(cell.name == culprit for cell in cells):
             cell_errors[culprit] = why
             cells = [cell for cell in cells if cell.name != culprit]
@@ -175,13 +176,13 @@ def _kernels(
     except kernel_source.NotTriton as error:
         return {name: KernelAnswer(error=str(error)) for name in asks}
     except RecursionError:
-        return {name: KernelAnswer(error="an expression is nested too deeply.") for name in asks}
+        return {name: KernelAnswer(error=say("an expression is nested too deeply.")) for name in asks}
     runs: dict[tuple[str, int], Run] = {}
     cases: list[dict[str, Any]] = []
     compiling: list[dict[str, Any]] = []
     for name, ask in asks.items():
         made = plans[name] if isinstance(plans[name], list) else []
-        made = made + [{"error": "no plan came out."}] * (len(ask.cases) - len(made))
+        made = made + [{"error": say("no plan came out.")}] * (len(ask.cases) - len(made))
         for i, (case, one) in enumerate(zip(ask.cases, made, strict=False)):
             error, one = _checked(one, kernels.names, case)
             runs[name, i] = Run(case, error=error)
@@ -223,7 +224,7 @@ def _readable(cells: Sequence[Cell]) -> list[str]:
 def _checked(made: Any, kernels: Sequence[str], case: Any) -> tuple[str, dict[str, Any]]:
     """(why the plan is refused or "", the plan)."""
     if not isinstance(made, Mapping):
-        return "the launcher's plan can't be read.", {}
+        return say("the launcher's plan can't be read."), {}
     if made.get("error"):
         return str(made["error"]), {}
     try:
@@ -252,7 +253,7 @@ def _each(runner: Runner, program: str, kernels: str, cases: list[dict]) -> dict
             begun = event.get("begin")
             if event.get("done") in waiting:
                 told[event["done"]] = event
-        why = ran.detail or "the process ended early, without an error."
+        why = ran.detail or say("the process ended early, without an error.")
         culprits = [begun] if begun in waiting else waiting
         told |= {n: {"error": why} for n in culprits if n not in told}
         if ran.status == "timeout" and begun in waiting:
@@ -262,7 +263,7 @@ def _each(runner: Runner, program: str, kernels: str, cases: list[dict]) -> dict
             ask = begun.rpartition(" ")[0]
             lost = [n for n in waiting if hung == MOST_HUNG or n.rpartition(" ")[0] == ask]
             told |= {
-                n: {"error": f"Not run, since at another size this happened: {why}"}
+                n: {"error": say("Not run, since at another size this happened: {why}", why=why)}
                 for n in lost
                 if n not in told
             }

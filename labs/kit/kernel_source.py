@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from book.say import say
+
 HEADER = "import triton\nimport triton.language as tl\n"
 LONGEST = 40_000  # characters of kernels
 
@@ -90,7 +92,13 @@ def extract(sources: Iterable[str]) -> KernelSource:
         kernel.decorator_list = [ast.parse("triton.jit", mode="eval").body]
     text = HEADER + "\n\n".join(ast.unparse(node) for node in [*constants.values(), *kernels.values()]) + "\n"
     if len(text) > LONGEST:
-        raise NotTriton(f"the kernels have {len(text):,} characters; {LONGEST:,} at most.")
+        raise NotTriton(
+            say(
+                "the kernels have {count:,} characters; {most:,} at most.",
+                count=len(text),
+                most=LONGEST,
+            )
+        )
     return KernelSource(text, tuple(kernels))
 
 
@@ -121,7 +129,12 @@ def _constant(node: ast.Assign | ast.AnnAssign) -> str:
 def _check(kernel: ast.FunctionDef, known: set[str]) -> None:
     arguments = kernel.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs:
-        raise NotTriton(f"{kernel.name}: a kernel takes named arguments, no *args and no **kwargs.")
+        raise NotTriton(
+            say(
+                "{kernel}: a kernel takes named arguments, no *args and no **kwargs.",
+                kernel=kernel.name,
+            )
+        )
     every = [*arguments.args, *arguments.kwonlyargs]
     for argument in every:
         if argument.annotation is not None and ast.unparse(argument.annotation) not in (
@@ -130,10 +143,17 @@ def _check(kernel: ast.FunctionDef, known: set[str]) -> None:
         ):
             argument.annotation = None
         if argument.arg.startswith("_"):
-            raise _at(kernel, argument, f"the argument {argument.arg} begins with an underscore; rename it.")
+            raise _at(
+                kernel,
+                argument,
+                say(
+                    "the argument {arg} begins with an underscore; rename it.",
+                    arg=argument.arg,
+                ),
+            )
     for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
         if not isinstance(default, ast.Constant):
-            raise _at(kernel, default, "a default value must be a number.")
+            raise _at(kernel, default, say("a default value must be a number."))
     kernel.returns = None
     names = known | {a.arg for a in every} | {"tl", "triton"} | _BUILTINS
     names |= {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -148,14 +168,35 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 def _look(kernel: ast.FunctionDef, node: ast.AST, names: set[str]) -> None:
     if isinstance(node, ast.stmt) and not isinstance(node, _STATEMENTS):
-        raise _at(kernel, node, f"`{_first_line(node)}` is no statement of Triton's language.")
+        raise _at(
+            kernel,
+            node,
+            say(
+                "`{node}` is no statement of Triton's language.",
+                node=_first_line(node),
+            ),
+        )
     if not isinstance(node, (*_STATEMENTS, *_EXPRESSIONS, *_GRAMMAR)):
-        raise _at(kernel, node, f"{type(node).__name__} is not part of Triton's language.")
+        raise _at(
+            kernel,
+            node,
+            say(
+                "{name__} is not part of Triton's language.",
+                name__=type(node).__name__,
+            ),
+        )
     if isinstance(node, ast.Name):
         if node.id.startswith("__") or node.id not in names:
-            raise _at(kernel, node, f"{node.id} is neither an argument, nor set here, nor part of Triton.")
+            raise _at(
+                kernel,
+                node,
+                say(
+                    "{node} is neither an argument, nor set here, nor part of Triton.",
+                    node=node.id,
+                ),
+            )
         if isinstance(node.ctx, ast.Store) and node.id in {"tl", "triton"}:
-            raise _at(kernel, node, f"{node.id} is Triton's own name; choose another.")
+            raise _at(kernel, node, say("{node} is Triton's own name; choose another.", node=node.id))
     if isinstance(node, ast.Attribute):
         _look_at_member(kernel, node)
 
@@ -163,7 +204,15 @@ def _look(kernel: ast.FunctionDef, node: ast.AST, names: set[str]) -> None:
 def _look_at_member(kernel: ast.FunctionDef, node: ast.Attribute) -> None:
     owner = ast.unparse(node.value)
     if not isinstance(node.ctx, ast.Load):
-        raise _at(kernel, node, f"{owner}.{node.attr} can't be set: Triton has no objects.")
+        raise _at(
+            kernel,
+            node,
+            say(
+                "{owner}.{attr} can't be set: Triton has no objects.",
+                owner=owner,
+                attr=node.attr,
+            ),
+        )
     allowed = node.attr in _MEMBERS
     if owner == "tl":
         allowed = node.attr in _TL
@@ -172,7 +221,15 @@ def _look_at_member(kernel: ast.FunctionDef, node: ast.Attribute) -> None:
     elif owner == "triton":
         allowed = node.attr in ("cdiv", "next_power_of_2")
     if not allowed:
-        raise _at(kernel, node, f"{owner}.{node.attr} is not part of Triton's language.")
+        raise _at(
+            kernel,
+            node,
+            say(
+                "{owner}.{attr} is not part of Triton's language.",
+                owner=owner,
+                attr=node.attr,
+            ),
+        )
 
 
 def _first_line(node: ast.AST) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from book.say import say
 from labs.kit import run_submitted_code, unsandboxed
 from labs.kit.ask_and_answer import Answer, Ask, Calls, CallsAnswer, Kernel, Values, ValuesAnswer
 from labs.kit.ask_in_processes import Cell, answer
@@ -63,11 +64,35 @@ class KeptRun:
     answers: Mapping[str, Answer]
 
 
+# What the columns of a verdict's table are called. A lab may have more; those stand there as they are.
+HEADINGS = {
+    "run": say("run"),
+    "yours": say("yours"),
+    "theirs": say("theirs"),
+    "difference": say("difference"),
+    "times": say("times"),
+    "times the floor": say("times the floor"),
+    "tensor": say("tensor"),
+    "stored": say("stored"),
+    "your error": say("your error"),
+    "allowed": say("allowed"),
+    "touched outside": say("touched outside"),
+    "matrix instruction": say("matrix instruction"),
+    "accelerator": say("accelerator"),
+    "chip": say("chip"),
+    "kernel": say("kernel"),
+    "registers": say("registers"),
+    "spilled": say("spilled"),
+    "peak": say("peak"),
+    "bandwidth": say("bandwidth"),
+}
+
+
 class NotYet(AssertionError):
     """The check's answer to code that is not right yet: a sentence, without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        return [f"Not yet: {self}"]
+        return [say("Not yet: {why}", why=self)]
 
 
 def check(
@@ -138,13 +163,18 @@ def _cells(launcher: str, names: Mapping[str, Any]) -> list[Cell]:
     function = names.get(launcher)
     cells = cells_of(function) if callable(function) else []
     if not cells:
-        raise NotYet(f"{launcher} is not defined; run the cell that defines it.")
+        raise NotYet(say("{launcher} is not defined; run the cell that defines it.", launcher=launcher))
     for source in (cell.source for cell in cells):
         if lines := blanks(source):  # no child needs to be started to know how this ends
             first = source.lstrip().split("\n")[0]
             raise NotYet(
-                f"{launcher} is not answered yet: fill in the blank on line {lines[0]} of the cell that "
-                f"begins with {first!r}, and run the cell."
+                say(
+                    "{launcher} is not answered yet: fill in the blank on line {line} of the cell that "
+                    "begins with {first!r}, and run the cell.",
+                    launcher=launcher,
+                    line=lines[0],
+                    first=first,
+                )
             )
     return cells
 
@@ -188,14 +218,18 @@ def _names(code: Any) -> Sequence[str]:
 
 def _show(question: Question, verdict: Verdict) -> None:
     """The table, in the notebook's colours where there is a notebook."""
-    from book.drawing.number_text import table
+    from book.drawing.number_text import Column, table
 
     mark = "✓" if verdict.right else "✗"
     title = f"{mark} {question.title}" + (f": {verdict.comment}" if verdict.right and verdict.comment else "")
     if not verdict.table:
         print(title)
         return
-    made = table([dict(row) for row in verdict.table], list(verdict.table[0]), html.escape(title))
+    made = table(
+        [dict(row) for row in verdict.table],
+        [Column(key, HEADINGS.get(key, key)) for key in verdict.table[0]],
+        html.escape(title),
+    )
     try:
         from IPython import get_ipython
         from IPython.display import display

@@ -9,6 +9,7 @@ import torch
 
 import kernels
 from book.drawing.number_text import gibibytes
+from book.say import say
 from kernels.contract import devices
 from kernels.evidence.timed import machine
 
@@ -51,23 +52,40 @@ def look() -> ThisMachine:
     gpu, missing = machine.gpu_here(), devices.MODE == "missing"
     if gpu is None or missing:
         cpu = machine.cpu_here()
-        words = ["Triton is not installed: kernels can't run here." if missing else "No GPU here."]
+        words = [say("Triton is not installed: kernels can't run here.") if missing else say("No GPU here.")]
         if not missing:
-            words.append("Kernels run in Triton's interpreter, slowly, and every byte they move is counted.")
+            words.append(
+                say("Kernels run in Triton's interpreter, slowly, and every byte they move is counted.")
+            )
         if gpu is None:
-            words.append(f"What is timed is timed with torch on this processor: {cpu.name}.")
+            words.append(say("What is timed is timed with torch on this processor: {cpu}.", cpu=cpu.name))
         return ThisMachine(
             "no triton" if missing else "counted", "cpu", cpu.name, "fp16", 2**28, tuple(words)
         )
     dtype = kernels.default_dtype()
     words = [
-        f"{gpu.name}, {gibibytes(gpu.memory_bytes)}, {gibibytes(gpu.free_bytes)} free; kernels are compiled.",
-        f"Matrices are {dtype}. Checks count bytes in a second process, in Triton's interpreter.",
+        say(
+            "{gpu}, {memory}, {free} free; kernels are compiled.",
+            gpu=gpu.name,
+            memory=gibibytes(gpu.memory_bytes),
+            free=gibibytes(gpu.free_bytes),
+        ),
+        say(
+            "Matrices are {dtype}. Checks count bytes in a second process, in Triton's interpreter.",
+            dtype=dtype,
+        ),
     ]
     if gpu.target == "sm_75":
         words.append(
-            "This card is older than Triton's tensor-core code: your kernel is right here, but slow at "
-            "arithmetic. The compute ceiling is measured with torch."
+            say(
+                "This card is older than Triton's tensor-core code: your kernel is right here, but "
+                "slow at arithmetic. The compute ceiling is measured with torch."
+            )
         )
-    words.append(f"torch {torch.__version__} and Triton are the platform's own; nothing was installed.")
+    words.append(
+        say(
+            "torch {torch} and Triton are the platform's own; nothing was installed.",
+            torch=torch.__version__,
+        )
+    )
     return ThisMachine("gpu", "cuda", gpu.name, dtype, int(gpu.free_bytes * WORKING_SHARE), tuple(words))

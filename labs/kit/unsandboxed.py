@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from book.say import say
 from kernels.evidence.child_process import environment
 from labs.kit.ask_in_processes import Ran
 
@@ -47,12 +48,14 @@ def run(program: str, request: Mapping[str, Any]) -> Ran:
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
-        status, detail = "timeout", f"It ran longer than {SECONDS} s and was stopped."
+        status, detail = "timeout", say("It ran longer than {seconds} s and was stopped.", seconds=SECONDS)
     reader.join(timeout=10)
     if child.returncode and status == "ok":
         status = "crashed"
         lines = errors.decode("utf-8", "replace").strip().splitlines()
-        detail = f"It ended with code {child.returncode}" + (f": {lines[-1]}" if lines else ".")
+        detail = say("It ended with code {code}", code=child.returncode) + (
+            f": {lines[-1]}" if lines else "."
+        )
     return Ran(events(b"".join(told)), status, detail)
 
 

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from book import catalog, cost
+from book.say import say
 from kernels.contract import devices
 from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence import timed
@@ -196,25 +197,38 @@ class Bench:
 
         series = [self._series(kept) for name, kept in self.sweeps.items() if name in names]
         if counted:
-            series.append({"rung": "counted", "label": "counted, your kernel", "points": list(counted)})
+            series.append({"rung": "counted", "label": say("counted, your kernel"), "points": list(counted)})
         dtypes = [self.sweeps[name]["dtype"] for name in names if name in self.sweeps] or [self.dtype]
-        roofs = [self.ceilings(d).roof(f"measured here, {d}") for d in dict.fromkeys(dtypes)]
+        roofs = [self.ceilings(d).roof(say("measured here, {dtype}", dtype=d)) for d in dict.fromkeys(dtypes)]
         roof = roofs[0]
-        alt = (
-            f"The roofline of {self.device.name} as measured here: {roof.bandwidth / 1e9:.3g} GB/s, "
-            f"{roof.peak / 1e9:.3g} GFLOP/s, ridge at {roof.ridge:.3g} FLOP/byte."
+        alt = say(
+            "The roofline of {device} as measured here: {bandwidth:.3g} GB/s, {peak:.3g} GFLOP/s, "
+            "ridge at {ridge:.3g} FLOP/byte.",
+            device=self.device.name,
+            bandwidth=roof.bandwidth / 1e9,
+            peak=roof.peak / 1e9,
+            ridge=roof.ridge,
         )
         return figures.roofline(roofs, series, alt=alt)
 
     def _series(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        words = {"torch dial": "the dial, torch", "own fma_chain": "your dial"}
+        words = {"torch dial": say("the dial, torch"), "own fma_chain": say("your dial")}
         label = words.get(kept["experiment"], f"{kept['experiment']}, {kept['dtype']}")
         return {"rung": "timed", "label": label, "accelerator": None, "points": _possible(kept["points"])}
 
     def export(self, path: str | Path = "my-roofline.json", command: str = "lab1-your-roofline") -> Path:
         """Write what was measured as a record of the book; where it lies."""
         dtypes = dict.fromkeys([self.dtype, *(kept["dtype"] for kept in self.sweeps.values())])
-        notes = [] if self.on_gpu else [f"{cpu.LABEL}: torch's kernels in fp32, not this repository's."]
+        notes = (
+            []
+            if self.on_gpu
+            else [
+                say(
+                    "{label}: torch's kernels in fp32, not this repository's.",
+                    label=cpu.LABEL,
+                )
+            ]
+        )
         tops = {dtype: self.ceilings(dtype) for dtype in dtypes}
         return record.export(path, self.device, tops, self.sweeps.values(), command=command, notes=notes)
 

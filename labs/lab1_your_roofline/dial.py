@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from book.say import say
 from labs.kit.ask_and_answer import Ask, Case, Kernel, KernelAnswer, Run
 from labs.kit.question import Draw, Verdict
 from labs.lab1_your_roofline.bench import SCALE, SHIFT
@@ -78,9 +79,21 @@ def _look(run: Run, lanes: float | None) -> tuple[str, list[Mapping]]:
         return sentence(run.error), []
     flops = 2 * k * (lanes if lanes is not None and lanes >= n else n)
     table = [
-        row(f"{run.case}: bytes read", run.bytes("x", "reads", "issued"), ITEMSIZE * n),
-        row(f"{run.case}: bytes written", run.bytes("y", "writes", "issued"), ITEMSIZE * n),
-        row(f"{run.case}: FLOPs, {flops // (2 * k):,.0f} lanes", run.alu_flops, flops),
+        row(
+            say("{case}: bytes read", case=run.case),
+            run.bytes("x", "reads", "issued"),
+            ITEMSIZE * n,
+        ),
+        row(
+            say("{case}: bytes written", case=run.case),
+            run.bytes("y", "writes", "issued"),
+            ITEMSIZE * n,
+        ),
+        row(
+            say("{case}: FLOPs, {flops:,.0f} lanes", case=run.case, flops=flops // (2 * k)),
+            run.alu_flops,
+            flops,
+        ),
     ]
     return _values(run, n, k) or _bytes(run, n) or _flops(run, n, k, lanes), table
 
@@ -89,25 +102,40 @@ def _values(run: Run, n: int, k: int) -> str:
     x = run.case.inputs["x"]
     got, want = run.output, reference(x, k)
     if got is None or got.shape != want.shape:
-        return f"the result has the shape {getattr(got, 'shape', None)}; x has {want.shape}."
+        return say(
+            "the result has the shape {got}; x has {want}.",
+            got=getattr(got, "shape", None),
+            want=want.shape,
+        )
     if np.isnan(got).any():
-        return f"{int(np.isnan(got).sum()):,} of {n:,} elements were never written: count the programs."
+        return say(
+            "{missing:,} of {all:,} elements were never written: count the programs.",
+            missing=int(np.isnan(got).sum()),
+            all=n,
+        )
     off = np.abs(got - want)
     if off.max() <= CLOSE * (1 + np.abs(want).max()):
         return ""
     others = {
-        "the chain has one link too many.": reference(x, k + 1),
-        "the chain has one link too few.": reference(x, k - 1),
-        "the chain has one link, whatever k is.": reference(x, 1),
-        "the sum comes after the product: x * scale + shift, not (x + shift) * scale.": _added_first(x, k),
-        "scale and shift are swapped.": _swapped(x, k),
-        "nothing was done to x.": x.astype(np.float64),
+        say("the chain has one link too many."): reference(x, k + 1),
+        say("the chain has one link too few."): reference(x, k - 1),
+        say("the chain has one link, whatever k is."): reference(x, 1),
+        say("the sum comes after the product: x * scale + shift, not (x + shift) * scale."): _added_first(
+            x, k
+        ),
+        say("scale and shift are swapped."): _swapped(x, k),
+        say("nothing was done to x."): x.astype(np.float64),
     }
     for words, other in others.items():
         if np.abs(got - other).max() <= CLOSE * (1 + np.abs(other).max()):
             return words
     worst = int(off.argmax())
-    return f"element {worst:,} should be {want[worst]:.6g}, and yours is {got[worst]:.6g}."
+    return say(
+        "element {worst:,} should be {want:.6g}, and yours is {got:.6g}.",
+        worst=worst,
+        want=want[worst],
+        got=got[worst],
+    )
 
 
 def _added_first(x: np.ndarray, k: int) -> np.ndarray:
@@ -129,14 +157,29 @@ def _bytes(run: Run, n: int) -> str:
         issued = run.bytes(buffer, verb, "issued")
         if issued > ITEMSIZE * n:
             times = issued / (ITEMSIZE * n)
-            return f"{buffer} is {word} {times:.3g} times: keep the number in a register between the links."
+            return say(
+                "{buffer} is {word} {times:.3g} times: keep the number in a register between the links.",
+                buffer=buffer,
+                word=word,
+                times=times,
+            )
         if run.bytes(buffer, verb) != ITEMSIZE * n:
-            return f"{run.bytes(buffer, verb):,} bytes of {buffer} are {word}; {ITEMSIZE * n:,} are needed."
+            return say(
+                "{bytes:,} bytes of {buffer} are {word}; {itemsize:,} are needed.",
+                bytes=run.bytes(buffer, verb),
+                buffer=buffer,
+                word=word,
+                itemsize=ITEMSIZE * n,
+            )
     allowed = {("x", "reads"), ("y", "writes")}
     for buffer, verbs in run.traffic.items():
         for verb in verbs:
             if (buffer, verb) not in allowed and run.bytes(buffer, verb, "issued"):
-                return f"{buffer} has {verb} it doesn't need: read x, write y, nothing else."
+                return say(
+                    "{buffer} has {verb} it doesn't need: read x, write y, nothing else.",
+                    buffer=buffer,
+                    verb=verb,
+                )
     return ""
 
 
@@ -144,11 +187,14 @@ def _flops(run: Run, n: int, k: int, lanes: float | None) -> str:
     if lanes is None:
         return ""
     if lanes < n:
-        return (
-            "the result is right, but the operations don't grow as 2k: a short cut is no dial. "
-            "Do every link, one multiply and one add each."
+        return say(
+            "the result is right, but the operations don't grow as 2k: a short cut is no dial. Do "
+            "every link, one multiply and one add each."
         )
     if run.alu_flops != 2 * k * lanes:
         more = (run.alu_flops - 2 * k * lanes) / lanes
-        return f"{more:+.3g} FLOPs a lane beside the 2k of the chain: nothing else should compute."
+        return say(
+            "{more:+.3g} FLOPs a lane beside the 2k of the chain: nothing else should compute.",
+            more=more,
+        )
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from book import cost, roofline
+from book.say import say
 from labs.kit.question import Draw
 from labs.lab1_your_roofline.judges import Formula
 
@@ -49,12 +50,15 @@ RIDGE = Formula(
     roofline.ridge,
     _any_machine,
     (
-        ("upside down: the ridge is FLOP/s over bytes/s, in FLOP/byte.", lambda f, b: b / f),
-        ("that is a product; FLOP/byte is FLOP/s divided by bytes/s.", lambda f, b: f * b),
-        ("you turned GB into GiB; bandwidth is in bytes/s already.", lambda f, b: f / b * GIB),
-        ("you turned GiB into GB; bandwidth is in bytes/s already.", lambda f, b: f / b / GIB),
-        ("a multiply-add counts as two operations in peaks too; don't halve it.", lambda f, b: f / b / 2),
-        ("the peak is dense as given; don't double it.", lambda f, b: 2 * f / b),
+        (say("upside down: the ridge is FLOP/s over bytes/s, in FLOP/byte."), lambda f, b: b / f),
+        (say("that is a product; FLOP/byte is FLOP/s divided by bytes/s."), lambda f, b: f * b),
+        (say("you turned GB into GiB; bandwidth is in bytes/s already."), lambda f, b: f / b * GIB),
+        (say("you turned GiB into GB; bandwidth is in bytes/s already."), lambda f, b: f / b / GIB),
+        (
+            say("a multiply-add counts as two operations in peaks too; don't halve it."),
+            lambda f, b: f / b / 2,
+        ),
+        (say("the peak is dense as given; don't double it."), lambda f, b: 2 * f / b),
     ),
 )
 
@@ -64,22 +68,22 @@ ATTAINABLE = Formula(
     roofline.attainable,
     _intensity,
     (
-        ("the larger of the two walls; the lower one is what stops you.", lambda i, f, b: max(f, i * b)),
-        ("that is the slope only; right of the ridge the peak is lower.", lambda i, f, b: i * b),
-        ("that is the flat roof only; left of the ridge the slope is lower.", lambda i, f, b: f),
+        (say("the larger of the two walls; the lower one is what stops you."), lambda i, f, b: max(f, i * b)),
+        (say("that is the slope only; right of the ridge the peak is lower."), lambda i, f, b: i * b),
+        (say("that is the flat roof only; left of the ridge the slope is lower."), lambda i, f, b: f),
         (
-            "the slope is intensity times bandwidth: FLOP/byte times bytes/s is FLOP/s.",
+            say("the slope is intensity times bandwidth: FLOP/byte times bytes/s is FLOP/s."),
             lambda i, f, b: min(f, b / i),
         ),
         (
-            "the slope is intensity times bandwidth, not bandwidth alone.",
+            say("the slope is intensity times bandwidth, not bandwidth alone."),
             lambda i, f, b: min(f, b),
         ),
         (
-            "you added the two times up; the roof is what full overlap allows.",
+            say("you added the two times up; the roof is what full overlap allows."),
             lambda i, f, b: 1 / (1 / f + 1 / (i * b)),
         ),
-        ("that is a share of the peak; give FLOP/s.", lambda i, f, b: min(1, i * b / f)),
+        (say("that is a share of the peak; give FLOP/s."), lambda i, f, b: min(1, i * b / f)),
     ),
 )
 
@@ -95,44 +99,44 @@ LINEAR = Formula(
     _layer,
     (
         (
-            "you counted a multiply-add as one operation. It is two.",
+            say("you counted a multiply-add as one operation. It is two."),
             lambda m, k, n, s: m * k * n / (s * _elements(m, k, n)),
         ),
         (
-            "you forgot the activations: x is read and y is written, m·k and m·n numbers.",
+            say("you forgot the activations: x is read and y is written, m·k and m·n numbers."),
             lambda m, k, n, s: 2 * m / s,
         ),
-        ("that is the limit I = m; the question asks for the exact formula.", lambda m, k, n, s: m),
+        (say("that is the limit I = m; the question asks for the exact formula."), lambda m, k, n, s: m),
         (
-            "you forgot y: m·n numbers are written.",
+            say("you forgot y: m·n numbers are written."),
             lambda m, k, n, s: 2 * m * k * n / (s * _elements(m, k, n, y=0)),
         ),
         (
-            "you forgot x: m·k numbers are read.",
+            say("you forgot x: m·k numbers are read."),
             lambda m, k, n, s: 2 * m * k * n / (s * _elements(m, k, n, x=0)),
         ),
         (
-            "you forgot the weight: k·n numbers are read.",
+            say("you forgot the weight: k·n numbers are read."),
             lambda m, k, n, s: 2 * m * k * n / (s * _elements(m, k, n, w=0)),
         ),
         (
-            "y is written once and not read; count it once.",
+            say("y is written once and not read; count it once."),
             lambda m, k, n, s: 2 * m * k * n / (s * _elements(m, k, n, y=2)),
         ),
         (
-            "that is per number, not per byte: divide by itemsize too.",
+            say("that is per number, not per byte: divide by itemsize too."),
             lambda m, k, n, s: 2 * m * k * n / _elements(m, k, n),
         ),
         (
-            "you used two bytes a number; itemsize says how many there are.",
+            say("you used two bytes a number; itemsize says how many there are."),
             lambda m, k, n, s: m * k * n / _elements(m, k, n),
         ),
         (
-            "multiplied by itemsize: more bytes a number make fewer FLOP/byte, so divide.",
+            say("multiplied by itemsize: more bytes a number make fewer FLOP/byte, so divide."),
             lambda m, k, n, s: 2 * m * k * n * s / _elements(m, k, n),
         ),
         (
-            "upside down: intensity is operations over bytes.",
+            say("upside down: intensity is operations over bytes."),
             lambda m, k, n, s: s * _elements(m, k, n) / (2 * m * k * n),
         ),
     ),
@@ -148,16 +152,19 @@ def _stream(tensors: int, less: str) -> tuple:
     def scaled(unit: float):
         return lambda n, s, t: tensors * n * s / t / unit
 
-    one = ("only one tensor is counted; count every one that is read or written.", rate(1))
+    one = (say("only one tensor is counted; count every one that is read or written."), rate(1))
     return (
         (less, rate(tensors - 1)),
         *([one] if tensors > 2 else []),
-        ("you counted one tensor too many; nothing is read that the code doesn't name.", rate(tensors + 1)),
-        ("those are numbers a second; each has itemsize bytes.", lambda n, s, t: tensors * n / t),
-        ("those are GB/s; keep SI base units, bytes/s.", scaled(1e9)),
-        ("those are GiB/s; keep SI base units, bytes/s.", scaled(2**30)),
-        ("you multiplied by the seconds; a rate divides by them.", lambda n, s, t: tensors * n * s * t),
-        ("upside down: those are seconds a byte.", lambda n, s, t: t / (tensors * n * s)),
+        (
+            say("you counted one tensor too many; nothing is read that the code doesn't name."),
+            rate(tensors + 1),
+        ),
+        (say("those are numbers a second; each has itemsize bytes."), lambda n, s, t: tensors * n / t),
+        (say("those are GB/s; keep SI base units, bytes/s."), scaled(1e9)),
+        (say("those are GiB/s; keep SI base units, bytes/s."), scaled(2**30)),
+        (say("you multiplied by the seconds; a rate divides by them."), lambda n, s, t: tensors * n * s * t),
+        (say("upside down: those are seconds a byte."), lambda n, s, t: t / (tensors * n * s)),
     )
 
 
@@ -166,14 +173,14 @@ COPY = Formula(
     ("n", "itemsize", "seconds"),
     lambda n, s, t: cost.copy(n, s).bytes / t,
     _vector,
-    _stream(2, "you counted the read. A copy writes as many bytes again."),
+    _stream(2, say("you counted the read. A copy writes as many bytes again.")),
 )
 TRIAD = Formula(
     "triad_rate",
     ("n", "itemsize", "seconds"),
     lambda n, s, t: cost.triad(n, s).bytes / t,
     _vector,
-    _stream(3, "y = a + 3 b touches three tensors: two are read and one is written."),
+    _stream(3, say("y = a + 3 b touches three tensors: two are read and one is written.")),
 )
 MATMUL = Formula(
     "linear_rate",
@@ -181,15 +188,18 @@ MATMUL = Formula(
     lambda m, k, n, t: cost.linear(m, k, n).flops / t,
     _product,
     (
-        ("you counted a multiply-add as one operation. It is two.", lambda m, k, n, t: m * k * n / t),
-        ("those are GFLOP/s; keep SI base units, FLOP/s.", lambda m, k, n, t: 2 * m * k * n / t / 1e9),
-        ("those are TFLOP/s; keep SI base units, FLOP/s.", lambda m, k, n, t: 2 * m * k * n / t / 1e12),
-        ("you multiplied by the seconds; a rate divides by them.", lambda m, k, n, t: 2 * m * k * n * t),
-        ("upside down: those are seconds an operation.", lambda m, k, n, t: t / (2 * m * k * n)),
+        (say("you counted a multiply-add as one operation. It is two."), lambda m, k, n, t: m * k * n / t),
+        (say("those are GFLOP/s; keep SI base units, FLOP/s."), lambda m, k, n, t: 2 * m * k * n / t / 1e9),
+        (say("those are TFLOP/s; keep SI base units, FLOP/s."), lambda m, k, n, t: 2 * m * k * n / t / 1e12),
+        (say("you multiplied by the seconds; a rate divides by them."), lambda m, k, n, t: 2 * m * k * n * t),
+        (say("upside down: those are seconds an operation."), lambda m, k, n, t: t / (2 * m * k * n)),
         (
-            "k products need k - 1 adds, that is true; but peaks count whole multiply-adds: 2k.",
+            say("k products need k - 1 adds, that is true; but peaks count whole multiply-adds: 2k."),
             lambda m, k, n, t: m * n * (2 * k - 1) / t,
         ),
-        ("those are the numbers that move, not the operations.", lambda m, k, n, t: _elements(m, k, n) / t),
+        (
+            say("those are the numbers that move, not the operations."),
+            lambda m, k, n, t: _elements(m, k, n) / t,
+        ),
     ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from book.say import say
 from labs.kit.ask_and_answer import Ask, Calls, CallsAnswer
 from labs.kit.question import Draw, Verdict
 
@@ -85,20 +86,29 @@ def _comment(
     first = wrong[0]
     where = _called(formula, calls[first])
     if answer.returns[first][1].startswith("NotImplementedError"):
-        return f"{formula.function} still has its blank; put your code there."
+        return say("{function} still has its blank; put your code there.", function=formula.function)
     if answer.returns[first][1]:
         return f"{where} stopped: {answer.returns[first][1].rstrip('.')}."
     if got[first] is None:
-        return f"{formula.function} returns nothing; end it with `return ...`."
+        return say("{function} returns nothing; end it with `return ...`.", function=formula.function)
     if not is_number(got[first]):
-        return f"{formula.function} returns {shown(got[first])}, which is no number."
+        return say(
+            "{function} returns {value}, which is no number.",
+            function=formula.function,
+            value=shown(got[first]),
+        )
     for words, mistaken in formula.mistakes:
         if all(
             _explains(mistaken, call, value, min(formula.tolerance, 0.01))
             for call, value in zip(calls, got, strict=True)
         ):
             return f"{formula.function}: {words}"
-    return f"{where} should be {shown(formula.right(*calls[first]))}, and yours is {shown(got[first])}."
+    return say(
+        "{where} should be {right}, and yours is {got}.",
+        where=where,
+        right=shown(formula.right(*calls[first])),
+        got=shown(got[first]),
+    )
 
 
 def _explains(mistaken: Callable[..., float], call: tuple, value: Any, tolerance: float) -> bool:
@@ -115,7 +125,7 @@ def _called(formula: Formula, call: tuple) -> str:
 
 def _argument(value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value)} points"
+        return say("{count} points", count=len(value))
     return f"{value:.4g}" if isinstance(value, float) else f"{value}"
 
 
@@ -134,7 +144,7 @@ def shown(value: Any) -> str:
     try:
         return repr(value)[:40]
     except ValueError:  # an int of thousands of digits
-        return "a number too large"
+        return say("a number too large")
 
 
 def is_number(value: Any) -> bool:

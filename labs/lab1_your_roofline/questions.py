@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from book.say import say
 from labs.kit.lab import Lab
 from labs.kit.question import Question
 from labs.lab1_your_roofline import dial, formulas, judges, rows_and_knee, typed_numbers
@@ -17,16 +18,16 @@ SOLVED_BY = ("fma_chain",)
 
 # (id, title, solution cells, functions)
 _FUNCTIONS = (
-    ("lab1-roof", "The roof", ("lab1-roof-code",), (formulas.RIDGE, formulas.ATTAINABLE)),
-    ("lab1-intensity", "The intensity of a linear layer", ("lab1-intensity-code",), (formulas.LINEAR,)),
+    ("lab1-roof", say("The roof"), ("lab1-roof-code",), (formulas.RIDGE, formulas.ATTAINABLE)),
+    ("lab1-intensity", say("The intensity of a linear layer"), ("lab1-intensity-code",), (formulas.LINEAR,)),
     (
         "lab1-rates",
-        "From seconds to rates",
+        say("From seconds to rates"),
         ("lab1-rates-code",),
         (formulas.COPY, formulas.TRIAD, formulas.MATMUL),
     ),
-    ("lab1-rows", "Rows to the ridge", ("lab1-rows-code",), (rows_and_knee.ROWS,)),
-    ("lab1-knee", "The knee in a list of times", ("lab1-knee-code",), (rows_and_knee.KNEE,)),
+    ("lab1-rows", say("Rows to the ridge"), ("lab1-rows-code",), (rows_and_knee.ROWS,)),
+    ("lab1-knee", say("The knee in a list of times"), ("lab1-knee-code",), (rows_and_knee.KNEE,)),
 )
 
 
@@ -51,21 +52,21 @@ def questions(cases: Cases) -> tuple[Question, ...]:
     }
     turned = Question(
         "lab1-dial",
-        "The intensity dial",
+        say("The intensity dial"),
         ("lab1-dial-code",),
         dial.asks(cases.sizes, cases.links, cases.targets),
         dial.judge,
     )
     own = Question(
         "lab1-own",
-        "Your machine in six numbers",
+        say("Your machine in six numbers"),
         ("lab1-roof-code", "lab1-rows-code", "lab1-own-code"),
         typed_numbers.ask_own,
         typed_numbers.judge_own,
     )
     cards = Question(
         "lab1-cards",
-        "One layer on four cards",
+        say("One layer on four cards"),
         ("lab1-roof-code", "lab1-intensity-code", "lab1-cards-code"),
         typed_numbers.ask_floors,
         typed_numbers.judge_floors,

@@ -6,6 +6,7 @@ import math
 import statistics
 
 from book import roofline
+from book.say import say
 from labs.kit.question import Draw
 from labs.lab1_your_roofline.judges import Formula
 
@@ -42,37 +43,40 @@ ROWS = Formula(
     _square,
     (
         (
-            "that is the limit for wide layers. The activations are bytes too: solve the exact formula.",
+            say("that is the limit for wide layers. The activations are bytes too: solve the exact formula."),
             lambda f, b, k, s: s * f / b / 2,
         ),
         (
-            "that is the limit for wide layers. The activations are bytes too: solve the exact formula.",
+            say("that is the limit for wide layers. The activations are bytes too: solve the exact formula."),
             lambda f, b, k, s: s * f / b / 2 if s * f / b < k else math.inf,
         ),
         (
-            "that is the ridge. It is a row count only at two bytes and in the limit.",
+            say("that is the ridge. It is a row count only at two bytes and in the limit."),
             lambda f, b, k, s: f / b,
         ),
-        ("you counted one of the two activations. x is read, and y is written.", _activations(1)),
+        (say("you counted one of the two activations. x is read, and y is written."), _activations(1)),
         (
-            "right where the ridge is reached. If k is too small no row count reaches it: return math.inf.",
+            say(
+                "right where the ridge is reached. If k is too small no row count reaches it: return "
+                "math.inf."
+            ),
             lambda f, b, k, s: s * f / b * k / (2 * (k - s * f / b)),
         ),
         (
-            "you used two bytes a number; itemsize says how many there are.",
+            say("you used two bytes a number; itemsize says how many there are."),
             lambda f, b, k, s: rows(f, b, k, 2),
         ),
-        ("that is per number, not per byte: itemsize is missing.", lambda f, b, k, s: rows(f, b, k, 1)),
+        (say("that is per number, not per byte: itemsize is missing."), lambda f, b, k, s: rows(f, b, k, 1)),
         (
-            "you counted a multiply-add as one operation. It is two.",
+            say("you counted a multiply-add as one operation. It is two."),
             lambda f, b, k, s: rows(2 * f, b, k, s),
         ),
         (
-            "rounded. Leave the number as it comes out of the formula.",
+            say("rounded. Leave the number as it comes out of the formula."),
             lambda f, b, k, s: math.ceil(rows(f, b, k, s)) if rows(f, b, k, s) < math.inf else math.inf,
         ),
         (
-            "right where the ridge is reached; for a layer that never reaches it return math.inf.",
+            say("right where the ridge is reached; for a layer that never reaches it return math.inf."),
             lambda f, b, k, s: 0 if rows(f, b, k, s) == math.inf else rows(f, b, k, s),
         ),
     ),
@@ -121,14 +125,14 @@ KNEE = Formula(
     _timings,
     (
         (
-            "a mean lets one slow run move the knee; take the median of the three.",
+            say("a mean lets one slow run move the knee; take the median of the three."),
             lambda points: knee(points, statistics.mean),
         ),
-        ("the points come in no order; sort them by rows first.", _unsorted),
-        ("one point at each end is at the mercy of one slow run; use three, and their median.", _ends),
-        ("upside down: waiting time over time per row gives rows.", lambda points: 1 / knee(points)),
+        (say("the points come in no order; sort them by rows first."), _unsorted),
+        (say("one point at each end is at the mercy of one slow run; use three, and their median."), _ends),
+        (say("upside down: waiting time over time per row gives rows."), lambda points: 1 / knee(points)),
         (
-            "that is the time of many rows; divide it by the rows to get the time per row.",
+            say("that is the time of many rows; divide it by the rows to get the time per row."),
             lambda points: knee([(1, t) for _, t in sorted(points)]),
         ),
     ),

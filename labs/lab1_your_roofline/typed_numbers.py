@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from book import catalog, cost, roofline
+from book.say import say
 from labs.kit.ask_and_answer import Ask, Values, ValuesAnswer
 from labs.kit.question import Draw, Verdict
 from labs.lab1_your_roofline.judges import close, is_number, row, sentence, shown
@@ -53,10 +54,10 @@ def cards_table(numbers: Mapping[str, Any]) -> Any:
     columns = [
         "key",
         "card",
-        Column("peak", f"peak, {DTYPE}", align="right"),
-        Column("bandwidth", "bandwidth", align="right"),
+        Column("peak", say("peak, {dtype}", dtype=DTYPE), align="right"),
+        Column("bandwidth", say("bandwidth"), align="right"),
     ]
-    return table(cells, columns, "Four cards of the catalogue; peaks are dense")
+    return table(cells, columns, say("Four cards of the catalogue; peaks are dense"))
 
 
 # ----------------------------------------------------------------------------------- four cards
@@ -75,12 +76,20 @@ def judge_floors(answers: Mapping[str, ValuesAnswer], asked: Mapping[str, Ask], 
         return Verdict(False, sentence(problem))
     floors = answer.values.get("floors")
     if not isinstance(floors, dict):
-        return Verdict(False, "floors is no dict; write {'l4': seconds, ...} with the keys of the table.")
+        return Verdict(
+            False,
+            say(
+                "floors is no dict; write {example} with the keys of the table.",
+                example="{'l4': seconds, ...}",
+            ),
+        )
     right = {name: _floor(mine, name) for name in mine["cards"]}
-    table = tuple(row(f"{name}, seconds", floors.get(name), right[name]) for name in mine["cards"])
+    table = tuple(
+        row(say("{name}, seconds", name=name), floors.get(name), right[name]) for name in mine["cards"]
+    )
     missing = [name for name in mine["cards"] if name not in floors]
     if missing:
-        return Verdict(False, f"floors has no entry for {', '.join(missing)}.", table)
+        return Verdict(False, say("floors has no entry for {missing}.", missing=", ".join(missing)), table)
     wrong = [name for name in mine["cards"] if not close(floors[name], right[name], WITHIN)]
     return Verdict(not wrong, _why(mine, floors, wrong) if wrong else "", table)
 
@@ -98,34 +107,37 @@ def _floor(mine: Mapping[str, Any], name: str) -> float:
 
 FLOOR_MISTAKES: tuple[tuple[str, Callable[[Mapping[str, Any], str], float]], ...] = (
     (
-        "you took the shorter time; both walls stand, and the longer time counts.",
+        say("you took the shorter time; both walls stand, and the longer time counts."),
         lambda x, c: min(_times(x, c)),
     ),
     (
-        "you added the two times; the floor is what full overlap allows, the longer one.",
+        say("you added the two times; the floor is what full overlap allows, the longer one."),
         lambda x, c: sum(_times(x, c)),
     ),
     (
-        "that is the memory time; right of a card's ridge the arithmetic takes longer.",
+        say("that is the memory time; right of a card's ridge the arithmetic takes longer."),
         lambda x, c: _times(x, c)[1],
     ),
     (
-        "that is the compute time; left of a card's ridge the memory takes longer.",
+        say("that is the compute time; left of a card's ridge the memory takes longer."),
         lambda x, c: _times(x, c)[0],
     ),
-    ("right numbers, in microseconds; give seconds.", lambda x, c: 1e6 * _floor(x, c)),
-    ("right numbers, in milliseconds; give seconds.", lambda x, c: 1e3 * _floor(x, c)),
-    ("you counted a multiply-add as one operation. It is two.", lambda x, c: max(_times(x, c, flops=0.5))),
+    (say("right numbers, in microseconds; give seconds."), lambda x, c: 1e6 * _floor(x, c)),
+    (say("right numbers, in milliseconds; give seconds."), lambda x, c: 1e3 * _floor(x, c)),
     (
-        "you doubled the peak: that is the sparse one. These are dense.",
+        say("you counted a multiply-add as one operation. It is two."),
         lambda x, c: max(_times(x, c, flops=0.5)),
     ),
     (
-        "you forgot the activations: x is read and y is written.",
+        say("you doubled the peak: that is the sparse one. These are dense."),
+        lambda x, c: max(_times(x, c, flops=0.5)),
+    ),
+    (
+        say("you forgot the activations: x is read and y is written."),
         lambda x, c: max(_times(x, c, weight_only=1)),
     ),
-    ("you used four bytes a number; bf16 has two.", lambda x, c: max(_times(x, c, s=4))),
-    ("you used one byte a number; bf16 has two.", lambda x, c: max(_times(x, c, s=1))),
+    (say("you used four bytes a number; bf16 has two."), lambda x, c: max(_times(x, c, s=4))),
+    (say("you used one byte a number; bf16 has two."), lambda x, c: max(_times(x, c, s=1))),
 )
 
 
@@ -136,7 +148,7 @@ def _why(mine: Mapping[str, Any], floors: Mapping[str, Any], wrong: list[str]) -
     name = wrong[0]
     compute, memory = _times(mine, name)
     wall = "arithmetic" if compute > memory else "memory"
-    return f"On {name} the longer time is that of the {wall}; yours is another."
+    return say("On {name} the longer time is that of the {wall}; yours is another.", name=name, wall=wall)
 
 
 # ---------------------------------------------------------------------------------- one's own
@@ -158,10 +170,21 @@ def judge_own(answers: Mapping[str, ValuesAnswer], asked: Mapping[str, Ask], dra
     own = answer.values
     for name in OWN[1:]:
         if not is_number(own.get(name)) or not own[name] > 0:
-            return Verdict(False, f"{name} = {shown(own.get(name))}: give a positive number.")
+            return Verdict(
+                False,
+                say(
+                    "{name} = {value}: give a positive number.",
+                    name=name,
+                    value=shown(own.get(name)),
+                ),
+            )
     if own["my_itemsize"] not in (2, 4):
         return Verdict(
-            False, f"my_itemsize = {own['my_itemsize']}: 4 on a CPU (fp32), 2 on a GPU (fp16, bf16)."
+            False,
+            say(
+                "my_itemsize = {value}: 4 on a CPU (fp32), 2 on a GPU (fp16, bf16).",
+                value=own["my_itemsize"],
+            ),
         )
     impossible = _impossible(own)
     if impossible:
@@ -170,23 +193,31 @@ def judge_own(answers: Mapping[str, ValuesAnswer], asked: Mapping[str, Ask], dra
     reached = rows(own["my_peak"], own["my_bandwidth"], draw.numbers["width"], own["my_itemsize"])
     table = (row("my_ridge", own["my_ridge"], ridge), row("my_rows", own["my_rows"], reached))
     if not close(own["my_ridge"], ridge, WITHIN):
-        words = "my_ridge is not my_peak / my_bandwidth."
+        words = say("my_ridge is not my_peak / my_bandwidth.")
         if close(own["my_ridge"], 1 / ridge, WITHIN):
-            words = "my_ridge is upside down: it is my_peak / my_bandwidth."
+            words = say("my_ridge is upside down: it is my_peak / my_bandwidth.")
         return Verdict(False, words, table)
     if not close(own["my_rows"], reached, WITHIN):
-        words = f"my_rows is not what the formula says for k = n = {draw.numbers['width']:,} and this ridge."
+        words = say(
+            "my_rows is not what the formula says for k = n = {width:,} and this ridge.",
+            width=draw.numbers["width"],
+        )
         if close(own["my_rows"], own["my_itemsize"] * ridge / 2, WITHIN):
-            words = "my_rows is the limit for wide layers; use your exact rows_to_ridge."
+            words = say("my_rows is the limit for wide layers; use your exact rows_to_ridge.")
         return Verdict(False, words, table)
-    note = "consistent and possible; only you know whether they were measured."
+    note = say("consistent and possible; only you know whether they were measured.")
     return Verdict(True, note, table)
 
 
 def _impossible(own: Mapping[str, Any]) -> str:
     for name, unit in (("my_bandwidth", "bytes/s"), ("my_peak", "FLOP/s")):
         if own[name] < LEAST:
-            return f"{name} = {own[name]:.4g}: give {unit}, with no prefix; 20 G{unit} are 20e9."
+            return say(
+                "{name} = {value:.4g}: give {unit}, with no prefix; 20 G{unit} are 20e9.",
+                name=name,
+                value=own[name],
+                unit=unit,
+            )
     dtypes = ("bf16", "fp16") if own["my_itemsize"] == 2 else ("fp32", "tf32")
     cards = catalog.accelerators()
     known = [card for card in cards if own.get("my_device") in (card.id, card.short_name)]
@@ -199,9 +230,14 @@ def _impossible(own: Mapping[str, Any]) -> str:
         ),
     ):
         if own[name] > max(limits) * (1 + ABOVE):
-            whose = f"{known[0].short_name}'s" if known else "the fastest catalogued accelerator's"
-            return (
-                f"{name} = {own[name]:.3g} is more than {whose} {words} of {max(limits):.3g}. Was a tensor "
-                "in a cache, a byte counted twice, or the clock stopped too early?"
+            whose = f"{known[0].short_name}'s" if known else say("the fastest catalogued accelerator's")
+            return say(
+                "{name} = {value:.3g} is more than {whose} {words} of {limit:.3g}. Was a tensor in "
+                "a cache, a byte counted twice, or the clock stopped too early?",
+                name=name,
+                value=own[name],
+                whose=whose,
+                words=words,
+                limit=max(limits),
             )
     return ""

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from book.say import say
 from labs.kit.ask_and_answer import Case, Kernel
 from labs.kit.question import Draw
 
 DTYPE = np.float16
 ITEMSIZE = np.dtype(DTYPE).itemsize
 TARGETS = ("sm_80", "sm_90")
-ROWS, TRANSPOSED, GAPS = "by rows", "transposed", "with gaps"
+ROWS, TRANSPOSED, GAPS = say("by rows"), say("transposed"), say("with gaps")
 
 Sizes = tuple[int, int, int]  # m, k, n
 # m, k, n, peak (FLOP/s), bandwidth (bytes/s), itemsize (bytes)

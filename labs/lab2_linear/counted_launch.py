@@ -9,6 +9,7 @@ import torch
 
 from book import cost
 from book.drawing.number_text import Table, table
+from book.say import say
 from kernels.contract import devices
 from kernels.evidence.counted.interpreter import count as tallied
 from labs.kit import unsandboxed
@@ -34,8 +35,15 @@ def count(launcher: Launcher, m: int, k: int, n: int) -> Table:
         asked = run.bytes(name, verb, "block")
         rows.append([name, verb, f"{asked:,} B", f"{size:,} B", f"{asked / size:.2f}"])
     error = relative_error(run)
-    words = f"m = {m:,}, k = {k:,}, n = {n:,}: {run.programs:,} programs, relative error {error:.1e}"
-    return table(rows, ["tensor", "", "asked for", "least", "times"], words)
+    words = say(
+        "m = {m:,}, k = {k:,}, n = {n:,}: {programs:,} programs, relative error {error:.1e}",
+        m=m,
+        k=k,
+        n=n,
+        programs=run.programs,
+        error=error,
+    )
+    return table(rows, [say("tensor"), "", say("asked for"), say("least"), say("times")], words)
 
 
 def _counted(launcher: Launcher, one: Case) -> Run:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from book import cost
+from book.say import say
 from labs.kit.ask_and_answer import Answer, Ask, CallsAnswer, KernelAnswer, Run
 from labs.kit.question import Draw, Verdict
 from labs.lab2_linear import wrong_products as wrong
-from labs.lab2_linear.cases import ITEMSIZE, stored
+from labs.lab2_linear.cases import ITEMSIZE, ROWS, stored
 
 TENSORS = (("x", "reads"), ("w", "reads"), ("y", "writes"))
 
@@ -50,15 +51,15 @@ def product(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) 
         return failed
     rows = []
     for run in answer.runs:
-        ways = [f"{name} {how}" for name, a in run.case.inputs.items() if (how := stored(a)) != "by rows"]
+        ways = [f"{name} {how}" for name, a in run.case.inputs.items() if (how := stored(a)) != ROWS]
         error = wrong.relative_error(run)
         rows.append(
             {
                 "m × k × n": _size(run),
-                "stored": ", ".join(ways) or "by rows",
-                "your error": "no result"
+                "stored": ", ".join(ways) or ROWS,
+                "your error": say("no result")
                 if run.error
-                else "not a number"
+                else say("not a number")
                 if math.isnan(error)
                 else f"{error:.1e}",
                 "allowed": f"{wrong.TOLERANCE:.0e}",
@@ -75,8 +76,14 @@ def bounds(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -
     rows, comments = [], []
     for run in answer.runs:
         found = wrong.outside(run.error)
-        seen = f"{found[0]}, element {found[1]:,}" if found else "not run" if run.error else "nothing"
-        rows.append({"m × k × n": _size(run), "touched outside": seen, "theirs": "nothing"})
+        seen = (
+            say("{tensor}, element {element:,}", tensor=found[0], element=found[1])
+            if found
+            else say("not run")
+            if run.error
+            else say("nothing")
+        )
+        rows.append({"m × k × n": _size(run), "touched outside": seen, "theirs": say("nothing")})
         comments.append(f"{run.case}: {wrong.said(run.error)}" if run.error else _untouched(run))
     return _verdict(comments, rows)
 
@@ -86,10 +93,15 @@ def _untouched(run: Run) -> str:
         have = run.bytes(name, verb)
         if have < size:
             what = "read" if verb == "reads" else "written"
-            return (
-                f"{run.case}: {name}: {(size - have) // ITEMSIZE:,} of its {size // ITEMSIZE:,} numbers are "
-                f"never {what}; cover the last tile of each side too (triton.cdiv rounds up), and mask only "
-                "what lies outside."
+            return say(
+                "{case}: {name}: {missing:,} of its {all:,} numbers are never {what}; cover the "
+                "last tile of each side too (triton.cdiv rounds up), and mask only what lies "
+                "outside.",
+                case=run.case,
+                name=name,
+                missing=(size - have) // ITEMSIZE,
+                all=size // ITEMSIZE,
+                what=what,
             )
     return ""
 
@@ -109,7 +121,7 @@ def once(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> 
         if not run.error and yours != theirs:
             comments.append(f"{run.case}: {_too_often('w', yours / theirs, run.case.sizes['m'])}")
         comments.append(_copied(run, theirs))
-    return _verdict(comments, rows, "each byte of w is asked for once")
+    return _verdict(comments, rows, say("each byte of w is asked for once"))
 
 
 def _copied(run: Run, size: int) -> str:
@@ -117,24 +129,34 @@ def _copied(run: Run, size: int) -> str:
     kept, read = run.bytes("scratch", "writes"), run.bytes("scratch", "reads", "block")
     like_w = kept == size or (run.case.sizes["m"] == 1 and kept >= size)
     if like_w or read > run.bytes("scratch", "writes", "block"):
-        return (
-            f"{run.case}: scratch: {kept:,} bytes are written and {read:,} read; scratch is for partial "
-            "sums, each read once, and a copy of w is traffic like w itself."
+        return say(
+            "{case}: scratch: {kept:,} bytes are written and {read:,} read; scratch is for partial "
+            "sums, each read once, and a copy of w is traffic like w itself.",
+            case=run.case,
+            kept=kept,
+            read=read,
         )
     return ""
 
 
 def _too_often(name: str, times: float, m: int = 0) -> str:
     if times < 1:
-        return f"{name} was read {times:.2f} times: part of it is never read."
+        return say("{name} was read {times:.2f} times: part of it is never read.", name=name, times=times)
     if name == "w" and m == 1:  # one row has one row of tiles, however low they are
-        return f"w was read {times:.1f} times: each piece is loaded more than once, or programs overlap."
+        return say(
+            "w was read {times:.1f} times: each piece is loaded more than once, or programs overlap.",
+            times=times,
+        )
     why = {
-        "w": "every further row of tiles reads all of it again; up to 64 rows one tile must be as high as m",
-        "x": "every further column of tiles reads all of it again",
-        "y": "programs overlap, or add to it with atomics; give each element of y one program",
+        "w": say(
+            "every further row of tiles reads all of it again; up to 64 rows one tile must be as high as m"
+        ),
+        "x": say("every further column of tiles reads all of it again"),
+        "y": say("programs overlap, or add to it with atomics; give each element of y one program"),
     }[name]
-    return f"{name} was {'written' if name == 'y' else 'read'} {times:.1f} times: {why}."
+    if name == "y":
+        return say("{tensor} was written {times:.1f} times: {why}.", tensor=name, times=times, why=why)
+    return say("{tensor} was read {times:.1f} times: {why}.", tensor=name, times=times, why=why)
 
 
 def _row(run: Run, name: str, yours: float, theirs: float | None) -> dict[str, Any]:
@@ -161,14 +183,17 @@ def distinct(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
             rows.append(_row(run, name, run.bytes(name, verb), formula[name]))
         scratch = run.bytes("scratch", "reads") + run.bytes("scratch", "writes")
         if scratch:
-            rows.append(_row(run, "scratch (yours to use)", scratch, None))
+            rows.append(_row(run, say("scratch (yours to use)"), scratch, None))
         comments += [] if run.error else [_untouched(run), _wide(run), _rewritten(run, formula["y"])]
-    return _verdict(comments, rows, "the formula, to the byte")
+    return _verdict(comments, rows, say("the formula, to the byte"))
 
 
 def _wide(run: Run) -> str:
     if run.bytes("y", "writes") == 2 * compulsory(run)["y"]:
-        return f"{run.case}: y has four bytes a number, as float32 has; allocate it in the dtype of x."
+        return say(
+            "{case}: y has four bytes a number, as float32 has; allocate it in the dtype of x.",
+            case=run.case,
+        )
     return ""
 
 
@@ -177,7 +202,9 @@ def _rewritten(run: Run, size: int) -> str:
     if block != size:
         return f"{run.case}: {_too_often('y', block / size)}"
     changed = next((name for name in ("x", "w") if run.bytes(name, "writes")), "")
-    return f"{run.case}: {changed} is written to; leave the inputs alone." if changed else ""
+    if not changed:
+        return ""
+    return say("{case}: {changed} is written to; leave the inputs alone.", case=run.case, changed=changed)
 
 
 def own_traffic(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> Verdict:
@@ -195,38 +222,52 @@ def own_traffic(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Dr
         yours = {name: _number(value.get(name)) for name in counted} if isinstance(value, dict) else {}
         if not yours or None in yours.values():
             comments.append(
-                f"{run.case}: traffic returned {str(value)[:80]}; give bytes for x, w and y, by name."
+                say(
+                    "{case}: traffic returned {value}; give bytes for x, w and y, by name.",
+                    case=run.case,
+                    value=str(value)[:80],
+                )
             )
             continue
         rows += [_row(run, name, yours[name], counted[name]) for name in counted]
         comments += [_untouched(run), _wide(run)]
         if yours != counted:
             comments.append(f"{run.case}: {_formula_mistake(run, yours, counted)}")
-    return _verdict(comments, rows, "your formula and your kernel agree, to the byte")
+    return _verdict(comments, rows, say("your formula and your kernel agree, to the byte"))
 
 
 def _formula_mistake(run: Run, yours: Mapping[str, float], counted: Mapping[str, int]) -> str:
     least = compulsory(run)
     if all(2 * yours[name] == counted[name] for name in counted):
-        return "you counted numbers; each has two bytes."
+        return say("you counted numbers; each has two bytes.")
     for unit, size in (("kB", 1000), ("KiB", 1024), ("MB", 1e6), ("MiB", 2**20)):
         if all(math.isclose(size * yours[name], counted[name], rel_tol=1e-9) for name in counted):
-            return f"those are {unit}; give bytes."
+            return say("those are {unit}; give bytes.", unit=unit)
     if dict(yours) == least:
-        return "those are the distinct bytes; count a tile of x again for every program that loads it."
+        return say("those are the distinct bytes; count a tile of x again for every program that loads it.")
     times = {name: counted[name] / least[name] for name in counted}
     if (yours["x"], yours["w"]) == (times["w"] * least["x"], times["x"] * least["w"]):
-        return (
-            "the two factors are the wrong way round: x is read once for each column of tiles, and w once "
-            "for each row of tiles."
+        return say(
+            "the two factors are the wrong way round: x is read once for each column of tiles, and "
+            "w once for each row of tiles."
         )
     name = next(name for name in counted if yours[name] != counted[name])
-    said = f"{name}: you say {yours[name]:,.0f} bytes, and the kernel asks for {counted[name]:,}"
+    said = say(
+        "{name}: you say {yours:,.0f} bytes, and the kernel asks for {counted:,}",
+        name=name,
+        yours=yours[name],
+        counted=counted[name],
+    )
     if yours[name] != int(yours[name]) or (yours[name] / least[name]) % 1:
         if yours[name] > counted[name]:
-            return f"{said}: lanes that are masked off move nothing, so count only what lies inside."
-        return f"{said}: there is a whole number of tiles; round up."
-    return f"{said}: how many programs {'store' if name == 'y' else 'load'} each byte of {name}?"
+            return say(
+                "{said}: lanes that are masked off move nothing, so count only what lies inside.",
+                said=said,
+            )
+        return say("{said}: there is a whole number of tiles; round up.", said=said)
+    if name == "y":
+        return say("{said}: how many programs store each byte of {name}?", said=said, name=name)
+    return say("{said}: how many programs load each byte of {name}?", said=said, name=name)
 
 
 def _number(value: Any) -> float | None:
@@ -246,7 +287,7 @@ def compiles(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
     if failed:
         return failed
     rows, comments = [], []
-    refused = next((run.error for run in answer.runs if run.error), "it was not compiled.")
+    refused = next((run.error for run in answer.runs if run.error), say("it was not compiled."))
     for target in asks["linear"].targets:
         facts = answer.compiled.get(target, refused)
         if isinstance(facts, str):
@@ -264,9 +305,19 @@ def compiles(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
             )
             if one["spill_bytes"]:
                 comments.append(
-                    f"{target}: {one['kernel']} spills {one['spill_bytes']} bytes a thread to memory: choose "
-                    "a smaller tile, or more warps."
+                    say(
+                        "{target}: {kernel} spills {spilled} bytes a thread to memory: choose a "
+                        "smaller tile, or more warps.",
+                        target=target,
+                        kernel=one["kernel"],
+                        spilled=one["spill_bytes"],
+                    )
                 )
         if all(one["instruction"] == "none" for one in facts):
-            comments.append(f"{target}: no matrix instruction: multiply the two tiles with tl.dot.")
+            comments.append(
+                say(
+                    "{target}: no matrix instruction: multiply the two tiles with tl.dot.",
+                    target=target,
+                )
+            )
     return _verdict(comments, rows)

@@ -8,6 +8,7 @@ from typing import Any
 from book import cost, roofline
 from book.drawing import figures
 from book.drawing.number_text import Table, si, table
+from book.say import say
 from kernels.evidence import published, recorded
 from labs.lab2_linear.cases import ITEMSIZE
 from labs.lab2_linear.timings import experiment
@@ -21,8 +22,13 @@ def cards(numbers: Mapping[str, Any]) -> Table:
         [name, facts["name"], si(facts["peak"], "FLOP/s", 4), si(facts["bandwidth"], "B/s", 4)]
         for name, facts in numbers["cards"].items()
     ]
-    words = f"m = {numbers['m']:,}, k = {numbers['k']:,}, n = {numbers['n']:,}, two bytes a number"
-    return table(rows, ["", "accelerator", "peak, 16 bits, dense", "bandwidth"], words)
+    words = say(
+        "m = {m:,}, k = {k:,}, n = {n:,}, two bytes a number",
+        m=numbers["m"],
+        k=numbers["k"],
+        n=numbers["n"],
+    )
+    return table(rows, ["", say("accelerator"), say("peak, 16 bits, dense"), say("bandwidth")], words)
 
 
 def reveal(predictions: Mapping[str, float], numbers: Mapping[str, Any]) -> Table:
@@ -38,10 +44,10 @@ def reveal(predictions: Mapping[str, float], numbers: Mapping[str, Any]) -> Tabl
         ):
             points = [p for one in series for p in one["points"]]
             found = [p["seconds"] for p in points if sizes.items() <= p.items()]
-            times = f" ({found[0] / yours:.2f} times yours)" if found and yours else ""
+            times = say(" ({times:.2f} times yours)", times=found[0] / yours) if found and yours else ""
             row[rung] = f"{si(found[0], 's')}{times}" if found else recorded.NOT_MEASURED
         rows.append(row)
-    return table(rows, ["accelerator", "predicted", "recorded", "published"])
+    return table(rows, [say("accelerator"), say("predicted"), say("recorded"), say("published")])
 
 
 def roofs(numbers: Mapping[str, Any]) -> Any:
@@ -57,17 +63,21 @@ def roofs(numbers: Mapping[str, Any]) -> Any:
         for one in published.points(experiment(), accelerator=card)
         if any(width.items() <= p.items() for p in one["points"])
     }
-    label = f"published, {' and '.join(points)}"
+    label = say("published, {points}", points=say(" and ").join(points))
     every = [p for its in points.values() for p in its]
     strong = next(f["name"] for card, f in numbers["cards"].items() if card == "h100_sxm")
     return figures.roofline(
         five,
         [{"rung": "published", "label": label, "points": every}],
         highlight=strong,
-        operating=(intensity, "your layer"),
+        operating=(intensity, say("your layer")),
         xlim=NEAR,
         alt=(
-            f"Five rooflines. The layer of {numbers['m']:,} rows lies at {intensity:.0f} FLOP/byte: left of "
-            "some ridges, right of others. Published times of two cards follow their roofs."
+            say(
+                "Five rooflines. The layer of {m:,} rows lies at {intensity:.0f} FLOP/byte: left of "
+                "some ridges, right of others. Published times of two cards follow their roofs.",
+                m=numbers["m"],
+                intensity=intensity,
+            )
         ),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from book import cost, roofline
 from book.drawing.number_text import si
+from book.say import say
 from labs.kit.ask_and_answer import Answer, Ask, CallsAnswer, ValuesAnswer
 from labs.kit.question import Draw, Verdict
 from labs.lab2_linear.cases import Problem
@@ -50,19 +51,22 @@ def _memory(problem: Problem) -> float:
 
 
 MISTAKES: tuple[tuple[str, Callable[[Problem], float]], ...] = (
-    ("the two times are added up; they overlap, so the longer one counts.", lambda p: sum(_parts(p))),
-    ("the shorter of the two times is taken; the work takes the longer one.", lambda p: min(_parts(p))),
-    ("only the bytes are counted; above the ridge the arithmetic takes longer.", _memory),
-    ("only the arithmetic is counted; below the ridge the bytes take longer.", _compute),
-    ("a multiply-add is two operations, and peaks here are dense: twice that time.", _with(flops=0.5)),
+    (say("the two times are added up; they overlap, so the longer one counts."), lambda p: sum(_parts(p))),
+    (say("the shorter of the two times is taken; the work takes the longer one."), lambda p: min(_parts(p))),
+    (say("only the bytes are counted; above the ridge the arithmetic takes longer."), _memory),
+    (say("only the arithmetic is counted; below the ridge the bytes take longer."), _compute),
+    (say("a multiply-add is two operations, and peaks here are dense: twice that time."), _with(flops=0.5)),
     ("y is written too.", _with(y=0)),
     ("x is read too.", _with(x=0)),
-    ("x and y are bytes too.", _with(x=0, y=0)),
-    ("you counted twice the bytes: a number in 16 bits has two.", _with(bytes=2)),
-    ("you counted one byte for each number; it has itemsize of them, two in 16 bits.", _with(itemsize=1)),
-    ("you counted two bytes for each number; it has itemsize of them.", _with(itemsize=2)),
-    ("those are milliseconds; give seconds.", lambda p: 1e3 * max(_parts(p))),
-    ("those are microseconds; give seconds.", lambda p: 1e6 * max(_parts(p))),
+    (say("x and y are bytes too."), _with(x=0, y=0)),
+    (say("you counted twice the bytes: a number in 16 bits has two."), _with(bytes=2)),
+    (
+        say("you counted one byte for each number; it has itemsize of them, two in 16 bits."),
+        _with(itemsize=1),
+    ),
+    (say("you counted two bytes for each number; it has itemsize of them."), _with(itemsize=2)),
+    (say("those are milliseconds; give seconds."), lambda p: 1e3 * max(_parts(p))),
+    (say("those are microseconds; give seconds."), lambda p: 1e6 * max(_parts(p))),
 )  # fmt: skip
 
 
@@ -89,7 +93,7 @@ def function(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
                 "peak": si(peak, "FLOP/s"),
                 "bandwidth": si(bandwidth, "B/s"),
                 "itemsize": itemsize,
-                "yours": "no number" if yours is None else f"{yours * 1e6:,.2f} µs",
+                "yours": say("no number") if yours is None else f"{yours * 1e6:,.2f} µs",
                 "theirs": f"{theirs * 1e6:,.2f} µs",
                 "times": None if yours is None else f"{yours / theirs:.3f}",
             }
@@ -103,8 +107,12 @@ def function(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
         hint = _mistake(given, FUNCTION_WITHIN) or _mistake(off, FUNCTION_WITHIN)
         problem, yours = off[0]
         comments.append(
-            hint or f"at {problem[0]:,} rows you say {yours:.3g} s: divide FLOPs by the peak and bytes by "
-            "the bandwidth, and take the longer time."
+            hint or say(
+                "at {rows:,} rows you say {yours:.3g} s: divide FLOPs by the peak and bytes by the "
+                "bandwidth, and take the longer time.",
+rows=problem[0],
+yours=yours,
+)
         )  # fmt: skip
     return _verdict(comments, rows)
 
@@ -116,7 +124,7 @@ def predictions(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Dr
     if answer.error or not isinstance(value, dict):
         error = answer.error or answer.errors.get("predictions", "")
         return Verdict(
-            False, said(error) or "predictions must be a dict: seconds, by the accelerator's name."
+            False, said(error) or say("predictions must be a dict: seconds, by the accelerator's name.")
         )
     numbers, rows, given, missing = draw.numbers, [], [], []
     for card, facts in numbers["cards"].items():
@@ -124,17 +132,23 @@ def predictions(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Dr
         yours = _number(value.get(card))
         given += [] if yours is None else [(problem, yours, card)]
         missing += [card] if yours is None else []
-        row: dict[str, Any] = {"accelerator": facts["name"], "yours": "missing", "times the floor": None}
+        row: dict[str, Any] = {"accelerator": facts["name"], "yours": say("missing"), "times the floor": None}
         if yours is not None:
             row |= {"yours": f"{yours * 1e6:,.1f} µs", "times the floor": f"{yours / floor(*problem):.2f}"}
         rows.append(row)
     if missing:
-        return Verdict(False, f"predictions lacks {', '.join(missing)}: give seconds for each.", tuple(rows))
+        return Verdict(
+            False,
+            say(
+                "predictions lacks {missing}: give seconds for each.",
+                missing=", ".join(missing),
+            ),
+            tuple(rows),
+        )
     off = [(p, y, card) for p, y, card in given if abs(y - floor(*p)) > TYPED_WITHIN * floor(*p)]
     if not off:
         return Verdict(True, "", tuple(rows))
     hint = _mistake([g[:2] for g in given], TYPED_WITHIN) or _mistake([o[:2] for o in off], TYPED_WITHIN)
     names = ", ".join(card for *_, card in off)
-    return Verdict(
-        False, f"{names}: {hint or 'not the floor of the time; check peak, bandwidth and unit.'}", tuple(rows)
-    )
+    words = hint or say("not the floor of the time; check peak, bandwidth and unit.")
+    return Verdict(False, f"{names}: {words}", tuple(rows))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from book import catalog, cost
+from book.say import say
 from labs.kit.ask_and_answer import Ask, Calls, Case, Values
 from labs.kit.lab import Lab
 from labs.kit.question import Draw, Question
@@ -131,37 +132,47 @@ def questions(cases: Cases) -> tuple[Question, ...]:
     return (
         Question(
             "lab2-aligned",
-            "Right where tiles divide the sizes",
+            say("Right where tiles divide the sizes"),
             _KERNEL,
             launched(cases.aligned),
             judges.product,
         ),
         Question(
-            "lab2-ragged", "Right at any sizes and strides", _KERNEL, launched(cases.ragged), judges.product
+            "lab2-ragged",
+            say("Right at any sizes and strides"),
+            _KERNEL,
+            launched(cases.ragged),
+            judges.product,
         ),
         Question(
             "lab2-bounds",
-            "Touches nothing outside the tensors",
+            say("Touches nothing outside the tensors"),
             _KERNEL,
             launched(cases.bounds),
             judges.bounds,
         ),
-        Question("lab2-once", "Up to 64 rows", _KERNEL, launched(cases.once), judges.once),
-        Question("lab2-bytes", "Distinct bytes", _KERNEL, launched(cases.distinct), judges.distinct),
+        Question("lab2-once", say("Up to 64 rows"), _KERNEL, launched(cases.once), judges.once),
+        Question("lab2-bytes", say("Distinct bytes"), _KERNEL, launched(cases.distinct), judges.distinct),
         Question(
-            "lab2-traffic", "Bytes asked for", (*_KERNEL, "lab2-traffic-code"), traffic, judges.own_traffic
+            "lab2-traffic",
+            say("Bytes asked for"),
+            (*_KERNEL, "lab2-traffic-code"),
+            traffic,
+            judges.own_traffic,
         ),
         Question(
             "lab2-compiles",
-            "Compiles for real chips",
+            say("Compiles for real chips"),
             _KERNEL,
             launched(cases.compiles, TARGETS),
             judges.compiles,
         ),
-        Question("lab2-time", "The floor of the time", ("lab2-time-code",), time, predicted_times.function),
+        Question(
+            "lab2-time", say("The floor of the time"), ("lab2-time-code",), time, predicted_times.function
+        ),
         Question(
             "lab2-predictions",
-            "Five accelerators",
+            say("Five accelerators"),
             ("lab2-time-code", "lab2-predictions-code"),
             predictions,
             predicted_times.predictions,

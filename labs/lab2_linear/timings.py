@@ -13,6 +13,7 @@ import torch
 from book import catalog, cost, roofline
 from book.drawing import figures
 from book.drawing.number_text import Column, Table, si, table
+from book.say import say
 from kernels.contract.experiment import Experiment
 from kernels.contract.tensors import Tensor
 from kernels.evidence import timed as on_gpu
@@ -58,12 +59,18 @@ class Timings:
                     "m": p["m"],
                     "floor": si(floor, "s"),
                     "torch": si(p["seconds"], "s"),
-                    "yours": si(own, "s") if own else "not timed here",
+                    "yours": si(own, "s") if own else say("not timed here"),
                     "share": f"{floor / (own or p['seconds']):.0%}",
                 }
             )
-        share = "share of the roof, " + ("yours" if self.yours else "torch")
-        columns = ["m", Column("floor", "floor, measured roof"), "torch", "yours", Column("share", share)]
+        share = say("share of the roof, yours") if self.yours else say("share of the roof, torch")
+        columns = [
+            "m",
+            Column("floor", say("floor, measured roof")),
+            "torch",
+            Column("yours", say("yours")),
+            Column("share", share),
+        ]
         width, tops = self.torchs[0]["k"], self.tops
         words = (
             f"{self.device.name}, {tops.dtype}, k = n = {width:,}: "
@@ -79,23 +86,32 @@ class Timings:
 
     def figure(self) -> Any:
         """The measured roof, torch's points and yours."""
-        series = [("torch", self.torchs), ("your kernel", self.yours)]
+        series = [("torch", self.torchs), (say("your kernel"), self.yours)]
         kind = "GPU" if self.device.kind == "gpu" else "CPU"
         return figures.roofline(
-            [self.tops.roof(f"this {kind}, measured")],
+            [self.tops.roof(say("this {kind}, measured", kind=kind))],
             [{"rung": "timed", "label": name, "points": list(points)} for name, points in series if points],
             alt=(
-                f"The measured roofline of {self.device.name} with a linear layer at {len(self.torchs)} row "
-                "counts: the points climb along the bandwidth as rows are added, then level off."
+                say(
+                    "The measured roofline of {device} with a linear layer at {count} row counts: the "
+                    "points climb along the bandwidth as rows are added, then level off.",
+                    device=self.device.name,
+                    count=len(self.torchs),
+                )
             ),
         )
 
     def export(self, path: str | Path) -> str:
         """Keep what a GPU did as a record of the book, and say where it lies."""
         if not self.yours:
-            return "No GPU, so your kernel has no times to keep. On a GPU this writes a record of the book."
+            return say(
+                "No GPU, so your kernel has no times to keep. On a GPU this writes a record of the book."
+            )
         tops = {self.tops.dtype: self.tops}
-        return f"Kept in {record.export(path, self.device, tops, self._sweeps(), command='lab2-linear')}."
+        return say(
+            "Kept in {path}.",
+            path=record.export(path, self.device, tops, self._sweeps(), command="lab2-linear"),
+        )
 
     def _sweeps(self) -> list[dict[str, Any]]:
         fixed = {"k": self.torchs[0]["k"], "n": self.torchs[0]["n"]}
