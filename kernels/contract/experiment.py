@@ -139,8 +139,14 @@ class Experiment:
         return {f"{slot}_itemsize".lstrip("_"): size for slot, size in named.items()}
 
     def tolerance(self, dtype: str) -> float:
-        """||out - reference|| / ||reference|| that is allowed in `dtype`."""
-        return self.tolerances.get(dtype, TOLERANCE[self.operands(dtype)])
+        """||out - reference|| / ||reference|| that is allowed in `dtype`; ValueError if nobody said it."""
+        allowed = self.tolerances.get(dtype, TOLERANCE.get(self.operands(dtype)))
+        if allowed is None:
+            raise ValueError(
+                f"tolerances = {sorted(self.tolerances)}: {self.name} says no relative error allowed in "
+                f"{dtype}, and there is none for all kernels; add it."
+            )
+        return allowed
 
     def why_not(self, where: Target | Accelerator, dtype: str | None = None) -> str:
         """Why it can't run there in `dtype` (or in any): a sentence, or ""."""
