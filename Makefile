@@ -16,7 +16,7 @@ LAB ?= lab2-linear
 GRADES ?= grades
 
 .PHONY: help book site test lab format outputs clean test-triton-matrix benchmark
-.PHONY: labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
+.PHONY: test-specialisations labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo "make outputs  run the notebooks and store the outputs that the tests compare"
 	@echo "make benchmark             time the pages in a browser"
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
+	@echo "make test-specialisations  compile all that the sweeps launch, for every chip"
 	@echo "make labs-release          the labs' student and instructor copies, and a zip of both"
 	@echo "make labs-check            nbgrader validates the masters, and that untouched copies fail"
 	@echo "make labs-grade SUBMISSIONS=folder [LAB=lab2-linear] [GRADES=grades] [GRADE_OPTIONS=...]"
@@ -57,6 +58,9 @@ test: $(STAMP)
 
 test-triton-matrix: $(STAMP)
 	@$(PY) tests/triton_matrix.py -n2
+
+test-specialisations: $(STAMP)
+	@EVERY_CHIP=1 $(PY) -m pytest -q tests/kernels/test_compiled.py
 
 benchmark: site
 	@$(PY) benchmarks/page.py

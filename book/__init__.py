@@ -52,8 +52,8 @@ FACE = {
     "si": "book.drawing.number_text",
     "gigabytes": "book.drawing.number_text",
     "gibibytes": "book.drawing.number_text",
-    "table": "book.drawing.number_text",
-    "symbol": "book.formulas.formula",
+    "table": "book.drawing.tables",
+    "symbol": "book.formulas.symbols",
 }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from book.drawing.number_text import si
-from book.drawing.number_text import table as as_table
+from book.drawing.tables import table as as_table
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.evidence import alarm, launch_overhead, recorded, timed

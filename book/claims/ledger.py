@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import book.claims
 from book.claims.claim import Claim
-from book.drawing.sortable import Cell, Heading, Html, sortable
+from book.drawing.tables import Cell, Heading, Html, sortable
 from book.say import say
 
 _CHAPTER = re.compile(r"ch(\d\d)_\w+\Z")  # as in book/formulas

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from book.drawing.sortable import Html
+from book.drawing.tables import Html
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENTS = "_toc.yml"

@@ -10,7 +10,7 @@ from typing import Any
 
 from book import catalog
 from book.catalog import Accelerator, Model, Source
-from book.drawing.sortable import EMPTY, Cell, Heading, Html, sortable
+from book.drawing.tables import EMPTY, Cell, Heading, Html, sortable
 
 # -------------------------------------------------------------------------------- accelerators
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from book.drawing.number_text import Column, Table, number
-from book.drawing.number_text import table as make_table
+from book.drawing.number_text import number
+from book.drawing.tables import Column, Table
+from book.drawing.tables import table as make_table
 from book.say import say
 from kernels.evidence.counted import per_rank
 from kernels.evidence.counted.per_rank import CountedRanks, RankRow

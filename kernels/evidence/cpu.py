@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from book import cost
-from book.drawing.number_text import Column, Table, si, table
+from book.drawing.number_text import si
+from book.drawing.tables import Column, Table, table
 from book.say import say
 from kernels.evidence import tables
 from kernels.evidence.timed import cpu as timing

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from book.drawing.number_text import Column, si, table
+from book.drawing.number_text import si
+from book.drawing.tables import Column, table
 from book.say import say
 from kernels.evidence import tables
 from kernels.evidence.recorded import NOT_MEASURED, load_all

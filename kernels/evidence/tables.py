@@ -6,7 +6,8 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from book.drawing.number_text import Column, Table, number, table
+from book.drawing.number_text import number
+from book.drawing.tables import Column, Table, table
 from book.say import say
 from kernels.evidence.compiled import Compiled
 from kernels.evidence.counted.counted_rows import CountedRow

@@ -218,7 +218,7 @@ def _names(code: Any) -> Sequence[str]:
 
 def _show(question: Question, verdict: Verdict) -> None:
     """The table, in the notebook's colours where there is a notebook."""
-    from book.drawing.number_text import Column, table
+    from book.drawing.tables import Column, table
 
     mark = "✓" if verdict.right else "✗"
     title = f"{mark} {question.title}" + (f": {verdict.comment}" if verdict.right and verdict.comment else "")

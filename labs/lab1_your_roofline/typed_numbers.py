@@ -39,7 +39,8 @@ def numbers(variant: int) -> Mapping[str, Any]:
 
 def cards_table(numbers: Mapping[str, Any]) -> Any:
     """The four cards of this copy, for its reader."""
-    from book.drawing.number_text import Column, si, table
+    from book.drawing.number_text import si
+    from book.drawing.tables import Column, table
 
     made = [catalog.accelerator(name) for name in numbers["cards"]]
     cells = [

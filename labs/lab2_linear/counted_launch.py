@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from book import cost
-from book.drawing.number_text import Table, table
+from book.drawing.tables import Table, table
 from book.say import say
 from kernels.contract import devices
 from kernels.evidence.counted.interpreter import count as tallied

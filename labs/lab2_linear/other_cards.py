@@ -7,7 +7,8 @@ from typing import Any
 
 from book import cost, roofline
 from book.drawing import figures
-from book.drawing.number_text import Table, si, table
+from book.drawing.number_text import si
+from book.drawing.tables import Table, table
 from book.say import say
 from kernels.evidence import published, recorded
 from labs.lab2_linear.cases import ITEMSIZE

@@ -12,7 +12,8 @@ import torch
 
 from book import catalog, cost, roofline
 from book.drawing import figures
-from book.drawing.number_text import Column, Table, si, table
+from book.drawing.number_text import si
+from book.drawing.tables import Column, Table, table
 from book.say import say
 from kernels.contract.experiment import Experiment
 from kernels.contract.tensors import Tensor

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from book.drawing.number_text import Column, gibibytes, gigabytes, number, si, table
+from book.drawing.number_text import gibibytes, gigabytes, number, si
+from book.drawing.tables import Column, table
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from book import catalog
-from book.drawing import sortable
+from book.drawing import tables
 from book.site import reference_tables
 
 
@@ -74,7 +74,7 @@ def test_numbers_read_as_the_vendor_prints_them(cards):
 
 
 def test_what_a_card_lacks_is_a_dash_that_sorts_last(cards):
-    assert _column(cards, "fp4TFLOP/s")["H100 SXM"] == [sortable.EMPTY, ""]
+    assert _column(cards, "fp4TFLOP/s")["H100 SXM"] == [tables.EMPTY, ""]
 
 
 def test_a_card_without_bf16_says_that_the_number_is_fp16(cards):
@@ -107,8 +107,8 @@ def test_every_model_has_a_row_with_its_count():
 
 
 def test_text_is_escaped():
-    table = sortable.sortable(
-        [sortable.Heading('<"a">', numeric=False, title='"t"')], [[sortable.Cell("x", '"<k>')]], "<c>"
+    table = tables.sortable(
+        [tables.Heading('<"a">', numeric=False, title='"t"')], [[tables.Cell("x", '"<k>')]], "<c>"
     )
     assert "<c>" not in table.html
     assert 'data-key="&quot;&lt;k&gt;"' in table.html
@@ -117,7 +117,7 @@ def test_text_is_escaped():
 
 def test_a_short_row_is_refused():
     with pytest.raises(ValueError, match="1 cells for 2 headings"):
-        sortable.sortable([sortable.Heading("a"), sortable.Heading("b")], [[sortable.Cell("1", 1)]], "c")
+        tables.sortable([tables.Heading("a"), tables.Heading("b")], [[tables.Cell("1", 1)]], "c")
 
 
 def test_the_region_scrolls_by_keyboard_and_has_a_name():

@@ -7,7 +7,7 @@ import pytest
 
 from book import cost
 from book.drawing import figures, palette
-from book.drawing.number_text import table
+from book.drawing.tables import table
 from book.notebook.source import source
 from book.roofline import Roof
 from book.widgets.dual_widget import STATIC

@@ -35,7 +35,7 @@ check
 ---
 explore(formulas.linear, ["l4"], id="second", view="formula")
 ---
-from book.drawing.number_text import table
+from book.drawing.tables import table
 table([["counted", "every byte"]], ["rung", "how it stands"])
 ---
 from book.notebook.source import source

@@ -1,0 +1,237 @@
+"""Tables as pages and notebooks show them: small ones of text, and long ones that sort.
+
+`table` makes rows of text, right-aligned numbers, and aligned columns in a terminal. `sortable` makes
+a plain HTML table, whole without a script; `static/sortable.js` turns its headings into buttons.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from book.drawing.number_text import number
+from book.say import say
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    key: what to take from a row (a mapping's key, or an index). label: its heading.
+    show: turns a value into text; numbers get three significant digits if it is left out.
+    align: "left" or "right"; left out, columns of numbers go right and words go left.
+    """
+
+    key: Any
+    label: str
+    show: Callable[[Any], str] | None = None
+    align: Literal["left", "right", ""] = ""
+
+
+# Colours fall back to the page's own, so that a table is also readable where no palette is loaded.
+_T = ".rl-table.rl-table"  # twice, to outweigh JupyterLab's rules for the tables of outputs
+_CSS = (
+    ".rl-table{overflow-x:auto;margin:1em 0;max-width:100%;font-family:var(--book-sans,inherit)}"
+    ".rl-table:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}"
+    f"{_T} table{{border-collapse:collapse;margin:0;width:auto;font-size:.9em;color:inherit}}"
+    f"{_T} caption{{caption-side:top;text-align:left;padding:.2em 0 .5em;color:var(--rl-dim,inherit)}}"
+    f"{_T} th,{_T} td{{padding:.35em .8em;white-space:nowrap;text-align:left;vertical-align:top;"
+    "border:0;border-bottom:1px solid var(--rl-line,#8886);background:none;color:inherit}"
+    f"{_T} th{{font-weight:600}}{_T} tbody th{{font-weight:400}}"
+    f"{_T} .rl-n{{text-align:right;font-variant-numeric:tabular-nums}}"
+)
+
+_LOOKS_NUMERIC = re.compile(r"[−+-]?\d[\d,.]*( ?\S{1,9})?\Z")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings. Notebooks show it as HTML, everything else as aligned text."""
+
+    labels: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    right: tuple[bool, ...]
+    caption: str = ""
+
+    def _repr_html_(self) -> str:
+        def cell(tag: str, text: str, i: int, scope: str = "") -> str:
+            attributes = (f' scope="{scope}"' if scope else "") + (' class="rl-n"' if self.right[i] else "")
+            return f"<{tag}{attributes}>{html.escape(text)}</{tag}>"
+
+        head = "".join(cell("th", label, i, "col") for i, label in enumerate(self.labels))
+        body = "".join(
+            "<tr>"
+            + cell("th", row[0], 0, "row")
+            + "".join(cell("td", text, i) for i, text in enumerate(row[1:], start=1))
+            + "</tr>"
+            for row in self.cells
+        )
+        caption = html.escape(self.caption)
+        # Focusable and named, so that a keyboard can scroll it on a narrow screen.
+        name = f'role="group" tabindex="0" aria-label="{caption or html.escape(", ".join(self.labels))}"'
+        return (
+            f'<div class="rl-table" {name}><style>{_CSS}</style><table>'
+            + (f"<caption>{caption}</caption>" if caption else "")
+            + f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+    def __repr__(self) -> str:
+        grid = [self.labels, *self.cells]
+        widths = [max(len(row[i]) for row in grid) for i in range(len(self.labels))]
+        lines = [
+            "  ".join(
+                text.rjust(w) if right else text.ljust(w)
+                for text, w, right in zip(row, widths, self.right, strict=True)
+            ).rstrip()
+            for row in grid
+        ]
+        lines.insert(1, "  ".join("-" * w for w in widths))
+        return "\n".join([self.caption, *lines] if self.caption else lines)
+
+
+def _text(value: Any, show: Callable[[Any], str] | None) -> str:
+    if value is None:
+        return ""
+    if show is not None:
+        return show(value)
+    if isinstance(value, bool):
+        return say("yes") if value else say("no")
+    return value if isinstance(value, str) else number(value)
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]] | Sequence[Sequence[Any]],
+    columns: Sequence[str | Column],
+    caption: str = "",
+) -> Table:
+    """A small table: a caption, headings, right-aligned numbers; the first column names the row.
+
+    rows: mappings or sequences, all alike. columns: headings, or `Column`s where a key, a format or
+    an alignment is to be given; a plain heading takes the value of that key or at that place.
+    None is an empty cell. Headings and caption are looked up in the reader's language.
+    Raises ValueError for a row that lacks a column.
+    """
+    if not columns:
+        raise ValueError("table: columns is empty; name at least one.")
+    cells: list[tuple[str, ...]] = []
+    for number_, row in enumerate(rows):
+        line = []
+        for i, column in enumerate(columns):
+            plain = isinstance(column, str)
+            key = (column if isinstance(row, Mapping) else i) if plain else column.key
+            try:
+                value = row[key]
+            except (KeyError, IndexError):
+                has = list(row) if isinstance(row, Mapping) else f"{len(row)} cells"
+                raise ValueError(
+                    f"table: row {number_} has no {key!r}; it has {has}. Give every row the same keys."
+                ) from None
+            line.append(_text(value, None if plain else column.show))
+        cells.append(tuple(line))
+
+    def right(i: int) -> bool:
+        if not isinstance(columns[i], str) and columns[i].align:
+            return columns[i].align == "right"
+        filled = [row[i] for row in cells if row[i]]
+        return bool(filled) and all(_LOOKS_NUMERIC.match(text) for text in filled)
+
+    labels = tuple(translated(c if isinstance(c, str) else c.label) for c in columns)
+    return Table(labels, tuple(cells), tuple(right(i) for i in range(len(columns))), translated(caption))
+
+
+# ------------------------------------------------------------------------------- tables that sort
+
+EMPTY = "\N{EN DASH}"  # for "not supported, or not published"
+
+
+@dataclass(frozen=True)
+class Html:
+    """A piece of HTML that notebooks and pages display as it is. `alt` is what a terminal shows."""
+
+    html: str
+    alt: str = ""
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.alt or re.sub(r"<[^>]+>", "", self.html)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: `html` to show, and `key` to sort by. None sorts last, whichever way."""
+
+    html: str
+    key: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Heading:
+    """One column. Numbers go right and sort downwards first. `title` explains the heading."""
+
+    label: str
+    unit: str = ""
+    numeric: bool = True
+    title: str = ""
+
+
+_SORTABLE_CSS = """
+.rl-sortable{overflow-x:auto;max-width:100%;margin:1em 0;font-size:.82em;color:var(--rl-text,inherit)}
+.rl-sortable:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
+.rl-sortable table{border-collapse:separate;border-spacing:0;width:auto;margin:0}
+.rl-sortable caption{caption-side:top;text-align:left;color:var(--rl-dim,inherit)}
+.rl-sortable caption span{display:inline-block;position:sticky;left:0}
+.rl-sortable th,.rl-sortable td{padding:.3em .55em;text-align:left;vertical-align:top;white-space:nowrap;
+border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-background,transparent)}
+.rl-sortable thead th{vertical-align:bottom;font-weight:600}
+.rl-sortable thead small{display:block;font-weight:400;font-size:.9em;color:var(--rl-dim,inherit)}
+.rl-sortable .n{text-align:right;font-variant-numeric:tabular-nums}
+.rl-sortable tbody th{font-weight:600;position:sticky;left:0;z-index:1}
+.rl-sortable thead th:first-child{position:sticky;left:0;z-index:2}
+.rl-sortable button{all:unset;cursor:pointer;display:inline-block;min-height:1.6em}
+.rl-sortable button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
+.rl-sortable button::before{content:"\\2195\\a0";color:var(--rl-dim,inherit);font-weight:400}
+.rl-sortable [aria-sort=ascending] button::before{content:"\\2191\\a0";color:inherit;font-weight:600}
+.rl-sortable [aria-sort=descending] button::before{content:"\\2193\\a0";color:inherit;font-weight:600}
+.rl-sortable .trap{color:var(--rl-wrong,inherit)}
+""".strip()
+
+
+def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
+    """A table whose columns sort at a press of their heading; the first column names the row.
+
+    Raises ValueError if a row has another number of cells than there are headings.
+    """
+    body = []
+    for row in rows:
+        if len(row) != len(headings):
+            raise ValueError(
+                f"sortable: a row has {len(row)} cells for {len(headings)} headings; make them equal."
+            )
+        cells = []
+        for i, (heading, cell) in enumerate(zip(headings, row, strict=True)):
+            tag = "th" if i == 0 else "td"
+            scope = ' scope="row"' if i == 0 else ""
+            shown = ' class="n"' if heading.numeric else ""
+            key = "" if cell.key is None else html.escape(str(cell.key))
+            cells.append(f'<{tag}{scope}{shown} data-key="{key}">{cell.html}</{tag}>')
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    head = "".join(
+        f'<th scope="col" data-sort="{"number" if h.numeric else "text"}"'
+        + (' class="n"' if h.numeric else "")
+        + (f' title="{html.escape(h.title)}"' if h.title else "")
+        + f">{html.escape(h.label)}{f'<small>{html.escape(h.unit)}</small>' if h.unit else ''}</th>"
+        for h in headings
+    )
+    words, hint = html.escape(caption), say("Press a heading to sort by it.")
+    return Html(
+        f'<div class="rl-sortable" role="group" tabindex="0" aria-label="{words}">'
+        f"<style>{_SORTABLE_CSS}</style>"
+        f'<table data-hint="{html.escape(hint)}"><caption><span>{words}</span></caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",
+        alt=say("{caption} ({count} rows)", caption=caption, count=len(body)),
+    )
