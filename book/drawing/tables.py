@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from book.drawing.number_text import number
-from book.say import say
+from book.say import say, translated
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def pack(
     """The files of ours that code cells with these sources need, and the cell that brings them along.
 
     extra: more files or folders under `root`. without: modules that must not travel, such as
-    "labs.lab2_linear.key"; a name stands for everything below it too. They stay behind where something asks for
+    "labs.lab9.key"; a name stands for everything below it too. They stay behind where something asks for
     them only later, inside a function or by name in a string. Raises ValueError naming the module and
     who asks for it where an import at the top of a module needs one, and for a file that is not text.
     """
