@@ -15,7 +15,7 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 LAB ?= lab2-linear
 GRADES ?= grades
 
-.PHONY: help book site test lab format outputs clean test-triton-matrix benchmark
+.PHONY: help book site test lab format outputs messages clean test-triton-matrix benchmark
 .PHONY: test-specialisations labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
 .DEFAULT_GOAL := help
 
@@ -26,6 +26,7 @@ help:
 	@echo "make lab      open the notebooks in JupyterLab"
 	@echo "make format   format and lint the code, strip outputs from notebooks"
 	@echo "make outputs  run the notebooks and store the outputs that the tests compare"
+	@echo "make messages              what code and pages say, for a second language"
 	@echo "make benchmark             time the pages in a browser"
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
 	@echo "make test-specialisations  compile all that the sweeps launch, for every chip"
@@ -89,6 +90,11 @@ format: $(STAMP)
 	@$(VENV)/ruff format .
 	@$(VENV)/ruff check --fix .
 	@$(PY) book/site/outputs.py chapters/*.ipynb labs/*/*.ipynb
+
+# Templates to translate, in _build/locale; and the catalogs of book/locales made ready to be read.
+messages: $(STAMP)
+	@$(PY) -m book.messages extract
+	@$(PY) -m book.messages compile
 
 outputs: $(STAMP)
 	@$(PY) book/site/outputs.py --run chapters/*.ipynb

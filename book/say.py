@@ -24,7 +24,16 @@ from typing import Any
 
 DOMAIN = "inference-roofline"
 LOCALES = Path(os.environ.get("BOOK_LOCALES") or Path(__file__).parent / "locales")
-LANGUAGE = os.environ.get("BOOK_LANGUAGE", "")
+
+
+def _language() -> str:
+    """The reader's choice, or what a notebook that travelled speaks."""
+    travelled = LOCALES / "language"
+    own = travelled.read_text(encoding="utf-8").strip() if travelled.is_file() else ""
+    return os.environ.get("BOOK_LANGUAGE", own)
+
+
+LANGUAGE = _language()
 
 
 def catalog(language: str, locales: Path = LOCALES) -> gettext.NullTranslations:

@@ -33,7 +33,7 @@ from kernels.evidence.timed.clocks import Clock, EventClock
 from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, clocks, cpu_here, gpu_here, why_not_timed
 
-Say = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -55,14 +55,14 @@ def main(words: Sequence[str] | None = None) -> int:
     """Measure, write the record, print a table; returns the exit code."""
     asked = arguments(words)
     command = "python -m kernels.measure " + shlex.join(sys.argv[1:] if words is None else list(words))
-    say: Say = lambda line: print(line, flush=True)  # noqa: E731
+    tell: Tell = lambda line: print(line, flush=True)  # noqa: E731
     if asked.device == "cpu":
         record = empty(cpu_here(), command)
         measure_cpu(record, asked.quick)
         record["status"] = "complete"
         recorded.save(record, asked.out)
-        say(table(record))
-        say(f"wrote {asked.out}")
+        tell(table(record))
+        tell(f"wrote {asked.out}")
         return 0
     try:
         names = [n.strip() for n in asked.kernels.split(",")] if asked.kernels else None
@@ -87,13 +87,13 @@ def main(words: Sequence[str] | None = None) -> int:
         device,
         clock,
         asked.out,
-        say,
+        tell,
         quick=asked.quick,
         dtype=asked.dtype,
         launches=launch_overhead.gpu if names is None else None,
     )
-    say(table(record))
-    say(f"wrote {asked.out}")
+    tell(table(record))
+    tell(f"wrote {asked.out}")
     return 0 if good else 1
 
 
@@ -103,7 +103,7 @@ def measure_gpu(
     device: Device,
     clock: Clock,
     out: Path,
-    say: Say,
+    tell: Tell,
     *,
     quick: bool = False,
     dtype: str | None = None,
@@ -116,16 +116,16 @@ def measure_gpu(
     overhead (see kernels.evidence.launch_overhead); None leaves it out.
     """
     began, right = time.perf_counter(), {}
-    say(f"{device.name}: checking {len(experiments)} kernels against float64")
+    tell(f"{device.name}: checking {len(experiments)} kernels against float64")
     for name, experiment in experiments.items():
         try:
             chosen = _dtype(experiment, device, dtype)
         except Unsupported as error:
             record["notes"].append(f"Not timed: {error}")
-            say(f"  {error}")
+            tell(f"  {error}")
             continue
         record["correct"][name] = outcome = check_all(experiment, device, chosen)
-        say(f"  {name} in {chosen}: {outcome['verdict']}")
+        tell(f"  {name} in {chosen}: {outcome['verdict']}")
         if outcome["verdict"] == "correct":
             right[name] = (experiment, chosen)
     recorded.save(record, out)
@@ -133,10 +133,10 @@ def measure_gpu(
     for number, (name, (experiment, chosen)) in enumerate(right.items(), 1):
         arithmetic = experiment.arithmetic(chosen)
         try:
-            tops = _ceilings(record, device, arithmetic, clock, say)
+            tops = _ceilings(record, device, arithmetic, clock, tell)
         except Unsupported as error:
             record["notes"].append(f"Not timed: {name}: {error}")
-            say(f"  {name}: {error}")
+            tell(f"  {name}: {error}")
             continue
         rows = sweep(experiment, "timed")
         rows = [rows[0], rows[len(rows) // 2], rows[-1]] if quick and len(rows) > 3 else rows
@@ -146,12 +146,12 @@ def measure_gpu(
             if point is None:
                 record["notes"].append(problem)
                 good = good and problem.startswith("Not timed")
-                say(f"  {problem}")
+                tell(f"  {problem}")
                 continue
             points.append(point)
             good = good and not point.alarms
             for line in (*point.notes, *point.alarms):
-                say(f"  {name}: {line}")
+                tell(f"  {name}: {line}")
         entries = [p.as_record() for p in points]
         _count_traffic(record, experiment, chosen, entries, counters)
         fixed = {s: v for s, v in rows[0].items() if s != experiment.axis}
@@ -168,13 +168,13 @@ def measure_gpu(
         record["clocks"]["after"] = clocks()
         recorded.save(record, out)
         took = time.perf_counter() - began
-        say(f"[{number}/{len(right)}] {name}: {len(points)} points, {took:.0f} s so far")
+        tell(f"[{number}/{len(right)}] {name}: {len(points)} points, {took:.0f} s so far")
     for found in _dtypes_compared(record, device):
         record["notes"].append(found.sentence)
-        say(f"  {found.sentence}")
+        tell(f"  {found.sentence}")
         good = False
     if launches:
-        _overhead(record, device, launches, quick, say)
+        _overhead(record, device, launches, quick, tell)
     record["status"] = "complete"
     recorded.save(record, out)
     return good
@@ -187,7 +187,7 @@ def _dtypes_compared(record: dict[str, Any], device: Device) -> tuple[alarm.Alar
     return alarm.dtype_ratio(peaks, device.card(), timed.MEASURED_TOLERANCE)
 
 
-def _overhead(record: dict[str, Any], device: Device, launches: Callable, quick: bool, say: Say) -> None:
+def _overhead(record: dict[str, Any], device: Device, launches: Callable, quick: bool, tell: Tell) -> None:
     """Put the cost of a launch under "overhead"; floors are those of the bandwidth just measured."""
     tops = next(iter(record["ceilings"].values()), None)
     reached = (tops["bandwidth"], tops["bandwidth_by"]) if tops else None
@@ -198,7 +198,7 @@ def _overhead(record: dict[str, Any], device: Device, launches: Callable, quick:
         return
     record["overhead"] = kept.as_record()
     for one in kept.lines:
-        say(f"launch: {one.work}, {one.way}: {si(one.per_launch, 's')} each")
+        tell(f"launch: {one.work}, {one.way}: {si(one.per_launch, 's')} each")
 
 
 def check_all(experiment: Experiment, device: Device, dtype: str) -> dict[str, Any]:
@@ -264,9 +264,9 @@ def _point(*what: Any) -> tuple[timed.Timed | None, str]:
         return None, f"Not timed: {error}"
 
 
-def _ceilings(record: dict[str, Any], device: Device, dtype: str, clock: Clock, say: Say) -> timed.Ceilings:
+def _ceilings(record: dict[str, Any], device: Device, dtype: str, clock: Clock, tell: Tell) -> timed.Ceilings:
     if dtype not in record["ceilings"]:
-        say(f"measuring the ceilings in {dtype}")
+        tell(f"measuring the ceilings in {dtype}")
         record["ceilings"][dtype] = write.ceilings_as_record(timed.ceilings(device, dtype, clock))
     return write.ceilings_of(record["ceilings"][dtype])
 

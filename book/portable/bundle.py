@@ -32,6 +32,7 @@ from nbformat import NotebookNode
 
 from book.portable import unpack
 from book.portable.dependencies import askers, left_out
+from book.say import LANGUAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL_ID = "setup-embedded"
@@ -138,17 +139,22 @@ def contents(
 ) -> dict[str, str]:
     """path -> text of everything that travels, sorted; see `pack`."""
     without = tuple(without)
-    found: Mapping[Path, Path | None] = askers(cells, root, (*without, *AT_HOME))
-    _refuse(found, root, without)
+    asked: Mapping[Path, Path | None] = askers(cells, root, (*without, *AT_HOME))
+    _refuse(asked, root, without)
     # A notebook is never read by a module that travels. A lab's master stands in a folder of a name
     # that its modules say, and must not come along.
-    files = {path for path in found if path.suffix != ".ipynb"}
+    files = {path for path in asked if path.suffix != ".ipynb"}
     for path in extra:
         path = root / path
         inside = [p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts]
         files.update(inside if path.is_dir() else [path])
     _refuse(dict.fromkeys(files), root, without)
-    return {path.relative_to(root).as_posix(): _text(path) for path in sorted(files)}
+    catalogs = {path for path in files if path.suffix == ".mo"}
+    found = {path.relative_to(root).as_posix(): _text(path) for path in sorted(files - catalogs)}
+    for path in catalogs:  # as `book.say` reads it again, with the language that the notebook speaks
+        text = base64.b85encode(path.read_bytes()).decode("ascii")
+        found |= {f"{path.relative_to(root).as_posix()}.txt": text, "book/locales/language": LANGUAGE}
+    return dict(sorted(found.items()))
 
 
 def _refuse(files: Mapping[Path, Path | None], root: Path, without: tuple[str, ...]) -> None:

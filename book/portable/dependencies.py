@@ -22,6 +22,9 @@ from pathlib import Path
 
 from book.portable import reading
 from book.portable.reading import PACKAGES, Import, Module
+from book.say import DOMAIN, LANGUAGE
+
+CATALOGS = ("book", "locales")  # the folder where `book.say` finds other languages
 
 
 def closure(cells: Iterable[str], root: Path) -> set[Path]:
@@ -176,4 +179,10 @@ def _data(module: Module, path: Path, root: Path) -> set[Path]:
             elif file.is_dir() and not any(file.rglob("*.py")):
                 inside = {p for p in file.rglob("*") if p.is_file()}
                 found |= {p for p in inside if p.name in module.paths} or inside
-    return {p for p in found if p.suffix != ".py"}
+    return {p for p in found if p.suffix != ".py" and _spoken(p, root)}
+
+
+def _spoken(path: Path, root: Path) -> bool:
+    """Whether a file is no catalog, or the one that `book.say` reads here: nobody needs all languages."""
+    parts = path.relative_to(root).parts
+    return parts[:2] != CATALOGS or parts[2:] == (LANGUAGE, "LC_MESSAGES", f"{DOMAIN}.mo")

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from book.drawing.tables import Html
+from book.say import say
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTENTS = "_toc.yml"
@@ -60,10 +61,10 @@ def table(root: Path = ROOT) -> Html:
             part = c.part
             rows.append(f'<tr><th scope="colgroup" colspan="4">{part}</th></tr>')
         link = f'<a href="{c.path}.html">{c.title}</a>'
-        rows.append(
-            f"<tr><td>{c.number}</td><td>{link}</td><td>{c.question}</td><td>{c.minutes}\u00a0min</td></tr>"
-        )
+        time = say("{minutes}\u00a0min", minutes=c.minutes)
+        rows.append(f"<tr><td>{c.number}</td><td>{link}</td><td>{c.question}</td><td>{time}</td></tr>")
     heads = "".join(
-        f'<th scope="col">{h}</th>' for h in ("No.", "Chapter", "The question it answers", "Time")
+        f'<th scope="col">{h}</th>'
+        for h in (say("No."), say("Chapter"), say("The question it answers"), say("Time"))
     )
     return Html(f'<table class="table"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>')

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
 from book import catalog
 from book.catalog import Accelerator, Model, Source
 from book.drawing.tables import EMPTY, Cell, Heading, Html, sortable
+from book.say import say
 
 # -------------------------------------------------------------------------------- accelerators
 
@@ -37,25 +38,34 @@ def _headline(card: Accelerator) -> Cell:
     dtype = card.default_dtype
     sparse = card.sparse_peaks.get(dtype)
     if card.sparse_marketing and sparse is not None:
-        return Cell(f'<span class="trap">sparse: {_plain(sparse / 1e12).html}</span>', f"sparse {dtype}")
-    return Cell("dense", "dense")
+        sparse_is = say("sparse: {rate}", rate=_plain(sparse / 1e12).html)
+        return Cell(f'<span class="trap">{sparse_is}</span>', f"sparse {dtype}")
+    return Cell(say("dense"), "dense")
 
 
 def accelerators() -> Html:
     """All accelerators: memory, bandwidth, dense peaks, ridge, the sparse trap, confidence, sources."""
     numbers = _numbered(a.sources for a in catalog.accelerators())
     headings = (
-        Heading("accelerator", numeric=False),
-        Heading("memory", "GB", title="as the vendor labels it"),
-        Heading("bandwidth", "TB/s"),
-        Heading("fp32", "TFLOP/s", title="vector units, dense"),
-        Heading("bf16", "TFLOP/s", title="tensor or matrix units, dense; fp16 where the card has no bf16"),
-        Heading("fp8", "TFLOP/s", title="tensor or matrix units, dense"),
-        Heading("fp4", "TFLOP/s", title="tensor or matrix units, dense"),
-        Heading("ridge", "FLOP/byte", title="bf16 peak over bandwidth; fp16 where the card has no bf16"),
-        Heading("headline says", numeric=False, title="the 16-bit rate in the vendor's headline, TFLOP/s"),
-        Heading("confidence", numeric=False),
-        Heading("sources", numeric=False, title="sorts by how many there are"),
+        Heading(say("accelerator"), numeric=False),
+        Heading(say("memory"), "GB", title=say("as the vendor labels it")),
+        Heading(say("bandwidth"), "TB/s"),
+        Heading("fp32", "TFLOP/s", title=say("vector units, dense")),
+        Heading(
+            "bf16", "TFLOP/s", title=say("tensor or matrix units, dense; fp16 where the card has no bf16")
+        ),
+        Heading("fp8", "TFLOP/s", title=say("tensor or matrix units, dense")),
+        Heading("fp4", "TFLOP/s", title=say("tensor or matrix units, dense")),
+        Heading(
+            say("ridge"), "FLOP/byte", title=say("bf16 peak over bandwidth; fp16 where the card has no bf16")
+        ),
+        Heading(
+            say("headline says"),
+            numeric=False,
+            title=say("the 16-bit rate in the vendor's headline, TFLOP/s"),
+        ),
+        Heading(say("confidence"), numeric=False),
+        Heading(say("sources"), numeric=False, title=say("sorts by how many there are")),
     )
 
     def row(card: Accelerator) -> tuple[Cell, ...]:
@@ -76,7 +86,9 @@ def accelerators() -> Html:
             Cell(_references(card, numbers), len(card.sources)),
         )
 
-    return sortable(headings, map(row, catalog.accelerators()), "Accelerators: dense peaks and their ridges")
+    return sortable(
+        headings, map(row, catalog.accelerators()), say("Accelerators: dense peaks and their ridges")
+    )
 
 
 _FOLDS = (
@@ -90,34 +102,47 @@ def accelerator_notes() -> Html:
     """One fold a card: full name, what its numbers rest on, where sources disagree."""
     numbers = _numbered(a.sources for a in catalog.accelerators())
     folds = "".join(_note(card, numbers) for card in catalog.accelerators())
-    return Html(f'<div class="rl-folds"><style>{_FOLDS}</style>{folds}</div>', alt="notes on each card")
+    return Html(f'<div class="rl-folds"><style>{_FOLDS}</style>{folds}</div>', alt=say("notes on each card"))
 
 
 def _note(card: Accelerator, numbers: dict[str, int]) -> str:
     sparse = ", ".join(f"{d} {_plain(p / 1e12).html}" for d, p in card.sparse_peaks.items())
     facts = {
-        "architecture": ", ".join(filter(None, (card.arch, card.compute_capability))),
-        "memory": f"{card.memory_type}, {_plain(card.capacity / 1e9).html} GB on the label"
-        + (f", {card.driver_bytes / 2**30:.2f} GiB seen by software" if card.driver_bytes else ""),
-        "processors": f"{card.sm_count} (SMs, CUs or cores)"
-        + (f", {_plain(card.l2_bytes / 2**20).html} MiB of L2" if card.l2_bytes else ""),
-        "link": card.interconnect
-        + (
-            f", {_plain(card.interconnect_bandwidth / 1e9).html} GB/s each way"
-            if card.interconnect_bandwidth
-            else ""
-        ),
-        "power": f"{card.tdp} W" if card.tdp else "",
-        "check": card.derivation,
-        "with 2:4 sparsity, TFLOP/s": sparse,
-        "not verified": ", ".join(card.unverified),
-        "notes": card.notes,
+        say("architecture"): ", ".join(filter(None, (card.arch, card.compute_capability))),
+        say("memory"): ", ".join(_memory(card)),
+        say("processors"): ", ".join(_processors(card)),
+        say("link"): ", ".join(_link(card)),
+        say("power"): f"{card.tdp} W" if card.tdp else "",
+        say("check"): card.derivation,
+        say("with 2:4 sparsity, TFLOP/s"): sparse,
+        say("not verified"): ", ".join(card.unverified),
+        say("notes"): card.notes,
     }
+    sources = say("sources: {numbers}", numbers=_references(card, numbers))
     items = "".join(f"<li>{html.escape(k)}: {html.escape(v)}</li>" for k, v in facts.items() if v)
     return (
         f"<details><summary>{html.escape(card.name)}</summary>"
-        f'<ul id="{_anchor(card)}">{items}<li>sources: {_references(card, numbers)}</li></ul></details>'
+        f'<ul id="{_anchor(card)}">{items}<li>{sources}</li></ul></details>'
     )
+
+
+def _memory(card: Accelerator) -> Iterator[str]:
+    size = _plain(card.capacity / 1e9).html
+    yield say("{type}, {size} GB on the label", type=card.memory_type, size=size)
+    if card.driver_bytes:
+        yield say("{size:.2f} GiB seen by software", size=card.driver_bytes / 2**30)
+
+
+def _processors(card: Accelerator) -> Iterator[str]:
+    yield say("{count} (SMs, CUs or cores)", count=card.sm_count)
+    if card.l2_bytes:
+        yield say("{size} MiB of L2", size=_plain(card.l2_bytes / 2**20).html)
+
+
+def _link(card: Accelerator) -> Iterator[str]:
+    yield card.interconnect
+    if card.interconnect_bandwidth:
+        yield say("{rate} GB/s each way", rate=_plain(card.interconnect_bandwidth / 1e9).html)
 
 
 def accelerator_sources() -> Html:
@@ -125,7 +150,7 @@ def accelerator_sources() -> Html:
     numbers = _numbered(a.sources for a in catalog.accelerators())
     text = {s.key: s.text for a in catalog.accelerators() for s in a.sources}
     items = "".join(f'<li id="source-{key}"><em>{key}</em>: {linked(text[key])}</li>' for key in numbers)
-    return Html(f"<ol>{items}</ol>", alt=f"{len(numbers)} sources")
+    return Html(f"<ol>{items}</ol>", alt=say("{count} sources", count=len(numbers)))
 
 
 def _anchor(card: Accelerator) -> str:
@@ -170,17 +195,17 @@ def linked(text: str) -> str:
 def models() -> Html:
     """All models: shape, parameters counted from the shape, and the difference to the published total."""
     headings = (
-        Heading("model", numeric=False),
-        Heading("parameters", title="counted from the shapes"),
-        Heading("minus published", title="difference to the total in the source"),
-        Heading("layers"),
+        Heading(say("model"), numeric=False),
+        Heading(say("parameters"), title=say("counted from the shapes")),
+        Heading(say("minus published"), title=say("difference to the total in the source")),
+        Heading(say("layers")),
         Heading("d_model"),
-        Heading("heads"),
+        Heading(say("heads")),
         Heading("kv_heads"),
         Heading("head_dim"),
         Heading("d_ff"),
-        Heading("experts", title="used / held"),
-        Heading("vocabulary"),
+        Heading(say("experts"), title=say("used / held")),
+        Heading(say("vocabulary")),
     )
 
     def whole(value: int) -> Cell:
@@ -188,7 +213,11 @@ def models() -> Html:
 
     def row(m: Model) -> tuple[Cell, ...]:
         moe = m.experts
-        experts = Cell(f"{moe.top_k} of {moe.n_experts}", moe.n_experts) if moe else Cell(EMPTY)
+        experts = (
+            Cell(say("{used} of {held}", used=moe.top_k, held=moe.n_experts), moe.n_experts)
+            if moe
+            else Cell(EMPTY)
+        )
         title = html.escape(m.source, quote=True)
         return (
             Cell(f'<span title="{title}">{html.escape(m.name)}</span>', m.name),
@@ -200,7 +229,9 @@ def models() -> Html:
             whole(m.vocab),
         )
 
-    return sortable(headings, map(row, catalog.models()), "Models: shapes, and parameters counted from them")
+    return sortable(
+        headings, map(row, catalog.models()), say("Models: shapes, and parameters counted from them")
+    )
 
 
 # -------------------------------------------------------------------------------- status page
@@ -213,7 +244,7 @@ def versions(distributions: Sequence[str]) -> list[dict[str, str]]:
         try:
             return metadata.version(name)
         except metadata.PackageNotFoundError:
-            return "not installed"
+            return say("not installed")
 
     return [{"package": name, "version": version(name)} for name in distributions]
 
@@ -230,7 +261,9 @@ def recorded(records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
         }
         for record in records
     ]
-    return rows or [dict.fromkeys(("kernels", "date", "commit", "run"), "") | {"device": "not measured yet"}]
+    return rows or [
+        dict.fromkeys(("kernels", "date", "commit", "run"), "") | {"device": say("not measured yet")}
+    ]
 
 
 def published() -> list[dict[str, str]]:

@@ -18,6 +18,7 @@ import torch
 from book import catalog
 from book.catalog import Accelerator
 from book.cost import Cost
+from book.say import say
 from kernels.contract import checks, devices
 from kernels.contract import tensors as tables
 from kernels.contract.axes import axes, names
@@ -159,14 +160,28 @@ class Experiment:
             if usable:
                 return ""
             lacking = self._lacking(where, self.dtypes[0])
-            return (
-                f"dtype = {checks.either(map(repr, self.dtypes))}: {self.name} runs in nothing else, and "
-                f"{card} has no {lacking}; choose another card."
+            return say(
+                "dtype = {own}: {name} runs in nothing else, and {card} has no {lacking}; "
+                "choose another card.",
+                own=checks.either(map(repr, self.dtypes)),
+                name=self.name,
+                card=card,
+                lacking=lacking,
             )
         if dtype not in self.dtypes:
-            return f"dtype = {dtype!r}: {self.name} does not run in it; choose {checks.either(self.dtypes)}."
+            return say(
+                "dtype = {dtype!r}: {name} does not run in it; choose {known}.",
+                dtype=dtype,
+                name=self.name,
+                known=checks.either(self.dtypes),
+            )
         if dtype not in usable:
-            return f"dtype = {dtype!r}: {card} has none; choose {checks.either(usable)}."
+            return say(
+                "dtype = {dtype!r}: {card} has none; choose {known}.",
+                dtype=dtype,
+                card=card,
+                known=checks.either(usable),
+            )
         return ""
 
     def _lacking(self, where: Target | Accelerator, dtype: str) -> str:

@@ -24,6 +24,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from book.say import LANGUAGE
 from kernels.contract import errors, processes
 from kernels.contract.processes import ROOT
 from kernels.evidence.addresses import find
@@ -126,7 +127,7 @@ def _versions() -> tuple[str, ...]:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             found.append(f"no {package}")
-    return tuple(found)
+    return (*found, *filter(None, [LANGUAGE]))  # an answer may be a sentence
 
 
 def cached(requests: Sequence[dict[str, Any]], *, interpret: bool) -> list[Any]:

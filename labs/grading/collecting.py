@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from book.say import say
 from labs.grading.safe_text import tidy
 from labs.grading.variants import identity
 
@@ -68,7 +69,15 @@ def collect(
         newest, notes = files[-1][1], ()
         if len(files) > 1:
             older = ", ".join(str(path.relative_to(root)) for _, path in files[:-1])
-            notes = (tidy(f"{len(files)} files were handed in; the newest one counts, not {older}."),)
+            notes = (
+                tidy(
+                    say(
+                        "{count} files were handed in; the newest one counts, not {older}.",
+                        count=len(files),
+                        older=older,
+                    )
+                ),
+            )
         made.append(HandedIn(names[same], newest, notes))
     return made
 

@@ -32,6 +32,7 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 
+from book.say import say
 from kernels.evidence.child_process import write_atomically
 from labs.grading import master
 from labs.grading.classroom import Class
@@ -41,7 +42,7 @@ from labs.grading.submission import Submission, read
 from labs.kit.question import Question
 from labs.releasing.settings import SETTINGS, config_file
 
-NOT_HANDED_IN = "# This cell was not handed in."
+NOT_HANDED_IN = say("# This cell was not handed in.")
 # As nbgrader's generate_assignment does it; the last two take place after the cells were saved.
 SAVED = (LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ComputeChecksums, SaveCells)
 SHOWN = (ClearHiddenTests, ComputeChecksums)
@@ -121,7 +122,7 @@ def _save_grades(book: Gradebook, lab: str, result: Result, comments_at: Mapping
         at = comments_at.get(score.question)
         if at and (score.points < score.most or score.comment):
             comments[at] = [*comments[at], told(score)]
-    notes = [f"Note: {note}" for note in result.grade.notes]
+    notes = [say("Note: {note}", note=note) for note in result.grade.notes]
     for place, (name, lines) in enumerate(comments.items()):
         comment = book.find_comment(name, lab, lab, student)
         comment.auto_comment = "\n\n".join([*(notes if place == 0 else []), *lines]) or None

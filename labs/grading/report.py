@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
+from book.say import say
 from kernels.evidence.child_process import write_atomically
 from labs.grading import master
 from labs.grading.classroom import Done
@@ -14,7 +15,7 @@ from labs.grading.grade import Grade, Score
 from labs.grading.results import Result
 from labs.grading.safe_text import cell, sentence, several
 
-NOTHING = "Nothing was handed in."
+NOTHING = say("Nothing was handed in.")
 BOM = "\ufeff"  # a spreadsheet takes the file for UTF-8 with it
 
 
@@ -43,7 +44,7 @@ def write_csv(
         if student in results:
             row = _row(results[student], name, list(points))
         elif student in failed:
-            row = [student, name, "", *[""] * len(points), "Not graded yet.", failed[student], ""]
+            row = [student, name, "", *[""] * len(points), say("Not graded yet."), failed[student], ""]
         else:
             row = [student, name, "0", *["0"] * len(points), NOTHING, "", ""]
         writer.writerow([cell(one) for one in row])
@@ -71,8 +72,8 @@ def comments(grade: Grade) -> str:
         if score.points < score.most:
             said.setdefault(score.comment, []).append(_points(score))
     lines = [f"{several(questions)}: {comment}" for comment, questions in said.items()]
-    lines += [f"Note: {note}" for note in grade.notes]
-    return "\n".join(lines) or "All right."
+    lines += [say("Note: {note}", note=note) for note in grade.notes]
+    return "\n".join(lines) or say("All right.")
 
 
 def told(score: Score) -> str:

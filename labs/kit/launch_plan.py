@@ -142,7 +142,13 @@ def _step(step: Mapping[str, Any], kernels: Sequence[str], buffers: Mapping[str,
     if not 1 <= len(grid) <= 3 or min(grid) < 1:
         raise BadPlan(f"{launch}; {GRID}.")
     if math.prod(grid) > MOST_PROGRAMS:
-        raise BadPlan(f"{launch}; {MOST_PROGRAMS:,} programs at most.")
+        raise BadPlan(
+            say(
+                "{launch}; {most:,} programs at most.",
+                launch=launch,
+                most=MOST_PROGRAMS,
+            )
+        )
     for name, value in step["options"].items():
         if name not in ("num_warps", "num_stages") or not 1 <= _whole(value, name) <= 32:
             raise BadPlan(say("{name} = {value}: choose from 1 to 32.", name=name, value=value))
@@ -179,7 +185,7 @@ def _argument(kernel: str, name: str, value: Mapping[str, Any], buffers: Mapping
     if isinstance(scalar, str):
         _word(scalar, name)
     elif not isinstance(scalar, int | float | None):
-        raise BadPlan(f"{kernel}: {name}: a number was expected.")
+        raise BadPlan(say("{kernel}: {name}: a number was expected.", kernel=kernel, name=name))
     return {"scalar": scalar}
 
 

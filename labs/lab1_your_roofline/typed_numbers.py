@@ -53,8 +53,8 @@ def cards_table(numbers: Mapping[str, Any]) -> Any:
         for card in made
     ]
     columns = [
-        "key",
-        "card",
+        Column("key", say("key")),
+        Column("card", say("card")),
         Column("peak", say("peak, {dtype}", dtype=DTYPE), align="right"),
         Column("bandwidth", say("bandwidth"), align="right"),
     ]

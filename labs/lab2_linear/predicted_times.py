@@ -56,8 +56,8 @@ MISTAKES: tuple[tuple[str, Callable[[Problem], float]], ...] = (
     (say("only the bytes are counted; above the ridge the arithmetic takes longer."), _memory),
     (say("only the arithmetic is counted; below the ridge the bytes take longer."), _compute),
     (say("a multiply-add is two operations, and peaks here are dense: twice that time."), _with(flops=0.5)),
-    ("y is written too.", _with(y=0)),
-    ("x is read too.", _with(x=0)),
+    (say("y is written too."), _with(y=0)),
+    (say("x is read too."), _with(x=0)),
     (say("x and y are bytes too."), _with(x=0, y=0)),
     (say("you counted twice the bytes: a number in 16 bits has two."), _with(bytes=2)),
     (
@@ -99,7 +99,13 @@ def function(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw)
             }
         )
         if yours is None:
-            comments.append(said(error) or f"predicted_seconds returned {str(value)[:60]}; give seconds.")
+            comments.append(
+                said(error)
+                or say(
+                    "predicted_seconds returned {value}; give seconds.",
+                    value=str(value)[:60],
+                )
+            )
         else:
             given.append((problem, yours))
     off = [(p, y) for p, y in given if abs(y - floor(*p)) > FUNCTION_WITHIN * floor(*p)]

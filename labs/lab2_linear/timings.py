@@ -68,7 +68,7 @@ class Timings:
         columns = [
             "m",
             Column("floor", say("floor, measured roof")),
-            "torch",
+            Column("torch", say("torch")),
             Column("yours", say("yours")),
             Column("share", share),
         ]

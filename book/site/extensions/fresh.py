@@ -23,6 +23,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from book.portable.dependencies import fingerprint
+from book.say import LANGUAGE
 
 STORE = "fingerprints.json"
 LOGGER = logging.getLogger(__name__)
@@ -92,10 +93,10 @@ def fingerprint_of(notebook: NotebookNode, root: Path) -> str:
 
 
 def _machine() -> list[str]:
-    """What else decides the outputs: Python, the libraries' versions, and whether a GPU is here."""
+    """What else decides the outputs: Python, the libraries' versions, a GPU if one is here, the language."""
     versions = []
     for name in DISTRIBUTIONS:
         with suppress(metadata.PackageNotFoundError):
             versions.append(f"{name} {metadata.version(name)}")
     devices = [path for path in ("/dev/nvidia0", "/dev/kfd") if os.path.exists(path)]
-    return [platform.python_version(), *versions, *devices]
+    return [platform.python_version(), *versions, *devices, *filter(None, [LANGUAGE])]

@@ -21,6 +21,8 @@ from downloads import _repository, colab_url
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from book.say import say
+
 LOGGER = logging.getLogger(__name__)
 FOLDER = "labs"
 
@@ -73,13 +75,11 @@ def links(master: nbformat.NotebookNode, lab: str, up: str, repository: dict[str
 
     where = f"{FOLDER}/{lab}.ipynb"
     points = sum(cell.metadata.get("nbgrader", {}).get("points", 0) for cell in master.cells)
-    found = [f'<a class="rl-lab-notebook" href="{up}{where}" download>Download the notebook</a>']
+    found = [f'<a class="rl-lab-notebook" href="{up}{where}" download>{say("Download the notebook")}</a>']
     if address := colab_url(repository, where):
-        found.append(f'<a class="rl-lab-colab" href="{html.escape(address)}">Open on Colab</a>')
-    return (
-        f'<p class="rl-lab-facts">{minutes(master)} minutes, {points:g} points</p>'
-        f'<p class="rl-lab-links">{"".join(found)}</p>'
-    )
+        found.append(f'<a class="rl-lab-colab" href="{html.escape(address)}">{say("Open on Colab")}</a>')
+    facts = say("{minutes} minutes, {points:g} points", minutes=minutes(master), points=points)
+    return f'<p class="rl-lab-facts">{facts}</p><p class="rl-lab-links">{"".join(found)}</p>'
 
 
 def publish(app: Sphinx, exception: Exception | None) -> None:
