@@ -15,7 +15,9 @@ from importlinter.contracts.protected import ProtectedContract
 ROOT = Path(__file__).resolve().parents[1]
 HOUSES = ("book", "kernels", "labs", "tests")
 KINDS = {"layers": LayersContract, "protected": ProtectedContract}
-RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+    "contracts"
+]
 
 configuration.configure()
 
@@ -78,7 +80,7 @@ def test_tensors_and_tiles_know_of_no_kernel(graph):
 
 
 def test_every_exception_to_a_rule_has_its_reason_beside_it():
-    lines = (ROOT / "pyproject.toml").read_text().splitlines()
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
     for i, line in enumerate(lines):
         if re.search(r'"[\w.]+ -> [\w.]+"', line):
             assert "#" in line or lines[i - 1].lstrip().startswith("#"), line
@@ -124,7 +126,7 @@ def test_no_test_has_a_number_of_chapters_typed_in_it():
     ],
 )
 def test_a_typed_count_is_found(tmp_path, source):
-    (tmp_path / "test_x.py").write_text(source)
+    (tmp_path / "test_x.py").write_text(source, encoding="utf-8")
     assert typed_counts(tmp_path / "test_x.py")
 
 
@@ -132,7 +134,7 @@ def test_a_typed_count_is_found(tmp_path, source):
     "source", ["assert len(contents.chapters()) >= len(found)", "for chapter in contents.chapters(): pass"]
 )
 def test_asking_the_contents_is_fine(tmp_path, source):
-    (tmp_path / "test_x.py").write_text(source)
+    (tmp_path / "test_x.py").write_text(source, encoding="utf-8")
     assert typed_counts(tmp_path / "test_x.py") == []
 
 
@@ -147,7 +149,7 @@ def test_the_type_checker_knows_a_size_from_what_is_none(size, good, tmp_path, m
 
     monkeypatch.chdir(ROOT)
     asked = tmp_path / "asked.py"
-    asked.write_text(f"import numpy\nfrom book import cost\ncost.linear({size}, 4, 4, 2)\n")
+    asked.write_text(f"import numpy\nfrom book import cost\ncost.linear({size}, 4, 4, 2)\n", encoding="utf-8")
     said, error, failed = api.run([str(asked)])
     assert (failed == 0) == good, said + error
     assert good or "Number" in said

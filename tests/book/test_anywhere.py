@@ -216,7 +216,7 @@ def test_text_is_read_and_written_as_utf8():
         name: without_encoding(ast.parse((ROOT / name).read_text(encoding="utf-8")))
         for name in listed("*.py")
     }
-    assert {name: calls for name, calls in found.items() if calls} == {}
+    assert {name: calls for name, calls in found.items() if calls} == {}, 'add encoding="utf-8"'
 
 
 @pytest.mark.parametrize(

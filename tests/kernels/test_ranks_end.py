@@ -150,7 +150,13 @@ def test_the_same_program_runs_under_torchrun_with_a_home_that_cannot_be_written
     command += ["--nproc-per-node", "2", "-m", "kernels.ranks.rank", "kernels.ranks.parallel:answer"]
     told = {**processes.environment(interpret=True), "HOME": "/nonexistent", "GLOO_SOCKET_IFNAME": "lo"}
     done = subprocess.run(
-        [*command, json.dumps(request)], env=told, cwd=tmp_path, capture_output=True, text=True, timeout=BOUND
+        [*command, json.dumps(request)],
+        env=told,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=BOUND,
+        encoding="utf-8",
     )
     answers = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
     assert done.returncode == 0, done.stderr
@@ -167,12 +173,12 @@ def test_the_same_program_runs_under_torchrun_with_a_home_that_cannot_be_written
 def a_run(folder, *, errors=None, answered=(), log=""):
     for rank, (kind, message, when) in (errors or {}).items():
         words = {"kind": kind, "message": message, "where": "x.py, line 1", "when": when}
-        (folder / f"error-{rank}.json").write_text(json.dumps(words))
+        (folder / f"error-{rank}.json").write_text(json.dumps(words), encoding="utf-8")
     for rank in answered:
-        (folder / f"answer-{rank}.json").write_text("1")
+        (folder / f"answer-{rank}.json").write_text("1", encoding="utf-8")
     logs = {rank: folder / f"log-{rank}" for rank in range(3)}
     for path in logs.values():
-        path.write_text(log)
+        path.write_text(log, encoding="utf-8")
     return Run(folder, 3, 9, logs)
 
 
