@@ -22,7 +22,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-DOMAIN = "inference-roofline"
+DOMAIN, PAGES = "inference-roofline", "pages"  # catalogs: of what code says, and of the pages' prose
 LOCALES = Path(os.environ.get("BOOK_LOCALES") or Path(__file__).parent / "locales")
 
 

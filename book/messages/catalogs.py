@@ -18,7 +18,7 @@ TEMPLATES = ROOT / "_build" / "locale"
 
 def extract(to: Path = TEMPLATES) -> list[tuple[Path, int]]:
     """Write both templates below `to`; returns each with the number of its messages."""
-    made = {say.DOMAIN: in_code.catalog(), in_pages.DOMAIN: in_pages.catalog()}
+    made = {say.DOMAIN: in_code.catalog(), say.PAGES: in_pages.catalog()}
     return [(write(catalog, to / f"{domain}.pot"), len(catalog)) for domain, catalog in made.items()]
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-DOMAIN = "pages"  # book/locales/<language>/LC_MESSAGES/pages.po
+from book.say import PAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {
     "latex_individualpages": False,  # Jupyter Book's own command line gives this one
     "nb_execution_mode": "off",
-    "gettext_compact": DOMAIN,  # one catalog of all pages
+    "gettext_compact": PAGES,  # one catalog of all pages
 }
 
 
@@ -40,7 +41,7 @@ def catalog(root: Path = ROOT) -> Catalog:
             builder="gettext",
             really_quiet=True,
         )
-        made = out / f"{DOMAIN}.pot"
+        made = out / f"{PAGES}.pot"
         if failed or not made.exists():
             raise RuntimeError(f"Sphinx could not read the pages ({failed}); does `make site` build?")
         found = read_po(made.read_bytes().splitlines(keepends=True))

@@ -132,15 +132,44 @@ print("not this", f"nor {this}")
     }
 
 
-def test_pages_are_extracted_with_their_places_in_the_book_and_nothing_runs(tmp_path):
-    (tmp_path / "_config.yml").write_text("title: A book\nexecute: {execute_notebooks: force}\n", "utf-8")
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters: [{file: one}]\n", "utf-8")
-    (tmp_path / "index.md").write_text("# A book\n\nWeights are read once.\n", "utf-8")
+def prose(folder, config):
+    """A book of a page and a notebook, whose only code would fail."""
+    (folder / "_config.yml").write_text(f"title: A book\n{config}", "utf-8")
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters: [{file: one}]\n", "utf-8")
+    (folder / "index.md").write_text("# A book\n\nWeights are read once.\n", "utf-8")
     cells = [nbformat.v4.new_markdown_cell("# One\n\nA cell's prose."), nbformat.v4.new_code_cell("1 / 0")]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "one.ipynb")
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "one.ipynb")
+
+
+def test_pages_are_extracted_with_their_places_in_the_book_and_nothing_runs(tmp_path):
+    prose(tmp_path, "execute: {execute_notebooks: force}\n")
     found = {m.id: [path for path, _ in m.locations] for m in in_pages.catalog(tmp_path) if m.id}
     assert found["Weights are read once."] == ["index.md"]
     assert found["A cell's prose."] == ["one.ipynb"]
+
+
+def test_pages_are_built_in_the_language_that_is_said(tmp_path):
+    """Jupyter Book's own build of a page and a notebook, with a translator's catalog."""
+    book = tmp_path / "book"
+    book.mkdir()
+    extension = f"sphinx: {{local_extensions: {{language: {ROOT}/book/site/extensions/}}}}\n"
+    prose(book, "execute: {execute_notebooks: 'off'}\n" + extension)
+    words = {"Weights are read once.": "Gewichte werden einmal gelesen.", "A cell's prose.": "Prosa."}
+    locales = german(tmp_path / "locales", words, say.PAGES)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "BOOK_LANGUAGE": "de", "BOOK_LOCALES": str(locales)}
+    built = subprocess.run(
+        [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", "."],
+        cwd=book,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert built.returncode == 0, built.stderr
+    pages = [
+        (book / "_build" / "html" / name).read_text(encoding="utf-8") for name in ("index.html", "one.html")
+    ]
+    assert "Gewichte werden einmal gelesen." in pages[0]
+    assert "Prosa." in pages[1]
 
 
 # ------------------------------------------------------------------------------ a second language

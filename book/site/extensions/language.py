@@ -10,7 +10,7 @@ from sphinx import locale
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from book.say import LANGUAGE, LOCALES
+from book.say import LANGUAGE, LOCALES, PAGES
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -22,5 +22,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def speak(app: Sphinx, config: Config) -> None:
     """Sets the language of prose, and of what Sphinx and the theme say themselves."""
-    config.language, config.locale_dirs = LANGUAGE, [str(LOCALES)]
+    config.language, config.locale_dirs, config.gettext_compact = LANGUAGE, [str(LOCALES)], PAGES
     app.translator, _ = locale.init([str(LOCALES), None], LANGUAGE)
