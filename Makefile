@@ -25,7 +25,7 @@ help:
 	@echo "make test     run every test"
 	@echo "make lab      open the notebooks in JupyterLab"
 	@echo "make format   format and lint the code, strip outputs from notebooks"
-	@echo "make outputs  run the notebooks and store the outputs that the tests compare"
+	@echo "make outputs  run the notebooks and store the outputs that the tests compare [CHAPTER=02-linear-layers]"
 	@echo "make messages              what code and pages say, for a second language"
 	@echo "make benchmark             time the pages in a browser"
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
@@ -97,7 +97,7 @@ messages: $(STAMP)
 	@$(PY) -m book.messages compile
 
 outputs: $(STAMP)
-	@$(PY) book/site/outputs.py --run chapters/*.ipynb
+	@$(PY) book/site/outputs.py --run chapters/$(or $(CHAPTER),*).ipynb
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .import_linter_cache

@@ -121,7 +121,7 @@ def _called(launch: Launch, label: str, **names: str) -> Launch:
 
 
 def reference(x, w_qkv, w_o, w_gate, w_up, w_down, k_cache, v_cache, positions, lengths=None):
-    """The same in float64, by torch; the caches stay as they are."""
+    """(k_cache, v_cache, y) afterwards in float64, by torch; the caches given stay as they are."""
     kv_heads, head_dim = k_cache.shape[1::2]
     each = (x.double() @ w_qkv.double()).view(len(x), -1, head_dim)
     q, k, v = each.split((each.shape[1] - 2 * kv_heads, kv_heads, kv_heads), dim=1)
@@ -129,7 +129,7 @@ def reference(x, w_qkv, w_o, w_gate, w_up, w_down, k_cache, v_cache, positions, 
     rows = torch.arange(len(x), device=x.device)
     keys[rows, :, positions.long()], values[rows, :, positions.long()] = k, v
     o = decode_attention.reference(q, keys, values, lengths)
-    return mlp.reference(o.flatten(1) @ w_o.double(), w_gate, w_up, w_down)
+    return keys, values, mlp.reference(o.flatten(1) @ w_o.double(), w_gate, w_up, w_down)
 
 
 def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:

@@ -19,6 +19,11 @@ _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.m
 
 def axes(shape: str) -> tuple[str, ...]:
     """The axes of a shape: "k/128 n" has two. Raises ValueError for what is no arithmetic on names."""
+    return _axes(shape)
+
+
+@cache
+def _axes(shape: str) -> tuple[str, ...]:
     found = tuple(shape.split())
     for axis in found:
         names(axis)
@@ -32,9 +37,13 @@ def _tree(axis: str) -> ast.expr:
     except SyntaxError:
         tree = None
     allowed = (ast.Name, ast.BinOp, ast.Constant, ast.Load, *_OPERATORS)
-    if tree is None or not all(isinstance(node, allowed) for node in ast.walk(tree)):
+    if tree is None or not all(isinstance(node, allowed) and _whole(node) for node in ast.walk(tree)):
         raise ValueError(f"axis = {axis!r}: write a size's name, or + - * / on names and whole numbers.")
     return tree
+
+
+def _whole(node: ast.AST) -> bool:
+    return not isinstance(node, ast.Constant) or (type(node.value) is int and node.value > 0)
 
 
 @cache
@@ -75,4 +84,5 @@ def solved(axis: str, value: int, sizes: Mapping[str, int]) -> tuple[str, int] |
     slope = at_one - at_zero
     if slope == 0 or (value - at_zero) % slope:
         return None
-    return name, (value - at_zero) // slope
+    found = (value - at_zero) // slope
+    return (name, found) if found > 0 and length(axis, {**sizes, name: found}) == value else None

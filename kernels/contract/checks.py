@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
+from numbers import Integral
 from typing import Any, TypeVar
 
 import torch
@@ -18,7 +20,7 @@ from book.catalog.dtypes import DTYPES
 from kernels.contract import devices
 from kernels.contract.axes import axes, length, names, solved
 from kernels.contract.targets import Target
-from kernels.contract.tensors import Tensor
+from kernels.contract.tensors import Tensor, bits
 
 Plans = TypeVar("Plans", bound=Callable[..., Any])
 PLANNED = ("fp32", "fp16", "bf16")  # what plans are made for, unless a kernel says otherwise
@@ -36,7 +38,7 @@ GROUPED = {
 def sizes(**values: int) -> None:
     """Refuse sizes that are no whole number of at least 1."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise ValueError(
                 f"{name} = {value!r}: a size must be a whole number of at least 1; give {name} one."
             )
@@ -79,8 +81,8 @@ def planned(
         own = list(signature.parameters)
         counted = own[: own.index("dtype")]
 
-        @functools.wraps(function)
-        def plan(*args: Any, **named: Any) -> Any:
+        @functools.lru_cache(maxsize=4096)  # a launcher asks the same again and again
+        def checked(*args: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             given = signature.bind(*args, **named)
             given.apply_defaults()
             values = {name: given.arguments[name] for name in counted}
@@ -90,7 +92,12 @@ def planned(
             kind = given.arguments["dtype"] or devices.default_dtype()
             dtype(kind, target, dtypes)
             given.arguments.update(dtype=kind, target=target)
-            return function(*given.args, **given.kwargs)
+            return given.args, given.kwargs
+
+        @functools.wraps(function)
+        def plan(*args: Any, **named: Any) -> Any:
+            args, named = checked(*args, **named)
+            return function(*args, **named)
 
         return plan  # type: ignore[return-value]
 
@@ -125,11 +132,13 @@ def refuse(
                 f"{name}.device = {other.device}, {first}.device = {x.device}: both must be on one device; "
                 f"use {name}.to({first}.device)."
             )
-    values = _sizes(kernel, table, present)
+    stored = {name: _stored(x, table[name], kinds[found]) for name, x in present.items()}
+    values = _sizes(kernel, table, present, stored)
     for name, other in present.items():
         _layout(kernel, name, other, table[name])
     constraints(conditions or {}, values)
-    _device(kernel, first, x)
+    for name, other in ours.items():
+        _device(kernel, name, other)
     return values, found
 
 
@@ -164,24 +173,43 @@ def _dtype(
     """The experiment's dtype in which all tensors are stored as it wants them."""
     slots: dict[str, tuple[str, torch.dtype]] = {}  # slot -> who was first, and its dtype
     for name, x in given.items():
-        allowed = {kind for slot in kinds.values() for kind in slot.get(table[name].dtype, ())}
+        allowed = _allowed(table[name], kinds)
         if x.dtype not in {devices.torch_dtype(kind) for kind in allowed}:
-            own = [kind for kind, slot in kinds.items() if kind in slot.get(table[name].dtype, ())]
-            best = next((d for d in ("fp16", "fp32") if d in allowed), next(iter(allowed)))
-            remedy = str(devices.torch_dtype(best))
             raise TypeError(
-                f"{name}.dtype = {devices.dtype_name(x.dtype)}: {kernel} runs in {either(own or allowed)}; "
-                f"use {name}.to({remedy})."
+                f"{name}.dtype = {devices.dtype_name(x.dtype)}: {kernel} runs in {either(allowed)}; "
+                f"{_convert(name, x, allowed)}."
             )
         first, kind = slots.setdefault(table[name].dtype, (name, x.dtype))
         if x.dtype != kind:
             raise _differ(name, x.dtype, first, kind)
     for found, slot in kinds.items():
-        fits = {s: {devices.torch_dtype(k) for k in allowed} for s, allowed in slot.items()}
+        fits = {s: {devices.torch_dtype(k) for k in slot.get(s, (s,))} for s in slots}
         if all(kind in fits[s] for s, (_, kind) in slots.items()):
             return found
     (first, kind), (other, another) = list(slots.values())[:2]
     raise _differ(other, another, first, kind)
+
+
+def _allowed(tensor: Tensor, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """The dtypes that a tensor may be stored in: its slot's, or the fixed one that it names."""
+    found = [kind for slot in kinds.values() for kind in slot.get(tensor.dtype, ())]
+    return list(dict.fromkeys(found)) or [tensor.dtype]
+
+
+def _convert(name: str, x: torch.Tensor, allowed: Sequence[str]) -> str:
+    """What to do about a dtype that is none of `allowed`."""
+    if all(bits(kind) < 8 for kind in allowed):
+        return f"use it packed, {8 // bits(allowed[0])} numbers of {allowed[0]} in each torch.uint8"
+    if x.dtype == torch.uint8 and "fp8" in allowed:
+        return f"use {name}.view(torch.float8_e4m3fn) if these are its bytes"
+    best = next((d for d in ("fp16", "fp32") if d in allowed), allowed[0])
+    return f"use {name}.to({devices.torch_dtype(best)})"
+
+
+def _stored(x: torch.Tensor, tensor: Tensor, slots: Mapping[str, Sequence[str]]) -> str:
+    """The dtype that this tensor is stored in, among those that its slot may have."""
+    allowed = slots.get(tensor.dtype, (tensor.dtype,))
+    return next((kind for kind in allowed if devices.torch_dtype(kind) == x.dtype), allowed[0])
 
 
 def _differ(name: str, kind: torch.dtype, first: str, wanted: torch.dtype) -> TypeError:
@@ -191,33 +219,48 @@ def _differ(name: str, kind: torch.dtype, first: str, wanted: torch.dtype) -> Ty
     )
 
 
-def _sizes(kernel: str, table: Mapping[str, Tensor], given: Mapping[str, torch.Tensor]) -> dict[str, int]:
-    """Every size that these tensors show; raises ValueError, with the remedy, where two disagree."""
-    stored = {name: table[name].stored_axes(_storage(x)) for name, x in given.items()}
+def _sizes(
+    kernel: str,
+    table: Mapping[str, Tensor],
+    given: Mapping[str, torch.Tensor],
+    stored: Mapping[str, str],
+) -> dict[str, int]:
+    """Every size that these tensors show; raises ValueError, with the remedy, where two disagree.
+
+    Where tensors disagree on a size, the one that most of them show is believed.
+    """
+    written = {name: table[name].stored_axes(stored[name]) for name in given}
     values: dict[str, int] = {}
-    origin: dict[str, str] = {}  # size -> the tensor that showed it
-    for bare in (True, False):  # axes that are a size first, arithmetic on sizes after
-        for name, x in given.items():
-            for axis, n in zip(stored[name], x.shape, strict=True):
-                if (axis in names(axis)) == bare and (shown := solved(axis, n, values)):
-                    values[shown[0]] = shown[1]
-                    origin[shown[0]] = name
+    origin: dict[str, str] = {}  # size -> the first tensor that showed what is believed of it
+    shown: dict[str, list[tuple[int, str]]] = {}
     for name, x in given.items():
-        for axis, n in zip(stored[name], x.shape, strict=True):
+        for axis, n in zip(written[name], x.shape, strict=True):
+            if axis in names(axis):
+                shown.setdefault(axis, []).append((n, name))
+    for axis, votes in shown.items():
+        counts = Counter(n for n, _ in votes)
+        values[axis], origin[axis] = max(votes, key=lambda vote: counts[vote[0]])
+    for name, x in given.items():  # arithmetic on sizes: what is left to find
+        for axis, n in zip(written[name], x.shape, strict=True):
+            if axis not in names(axis) and (found := solved(axis, n, values)):
+                values[found[0]], origin[found[0]] = found[1], name
+    for name, x in given.items():
+        own = {size for size, votes in shown.items() if {who for _, who in votes} == {name}}
+        for axis, n in zip(written[name], x.shape, strict=True):
             if names(axis) <= set(values) and length(axis, values) != n:
-                others = {s: values[s] for s in values if s in names(axis)}
-                known = ", ".join(f"{s} = {v} of {origin[s]}" for s, v in others.items())
-                wanted = tuple(length(a, values) if names(a) <= set(values) else a for a in stored[name])
+                known = ", ".join(f"{s} = {values[s]} of {origin[s]}" for s in values if s in names(axis))
+                free = {size for size in names(axis) if origin[size] == name}
+                if free and free < names(axis):  # it was solved from this tensor: say what it must be made of
+                    known += f" ({axis} = {length(axis, values)})"
+                wanted = tuple(
+                    a if names(a) <= own or not names(a) <= set(values) else length(a, values)
+                    for a in written[name]
+                )
                 raise ValueError(
                     f"{name}.shape = {tuple(x.shape)}: {kernel} needs {_written(name, table[name])}, with "
                     f"{known} {_numbers(wanted)}; {_remedy(name, x, wanted, axis, length(axis, values))}."
                 )
     return values
-
-
-def _storage(x: torch.Tensor) -> str:
-    """A dtype of as many bits; two numbers of four bits share a uint8."""
-    return "int4" if x.dtype == torch.uint8 else devices.dtype_name(x.dtype)
 
 
 def _remedy(name: str, x: torch.Tensor, wanted: Sequence[int | str], axis: str, value: int) -> str:
@@ -238,7 +281,8 @@ def _layout(kernel: str, name: str, x: torch.Tensor, tensor: Tensor) -> None:
             f"side; use {name}.contiguous()."
         )
     for axis, most in tensor.within.items():
-        if x.stride(axes(tensor.shape).index(axis)) >= most:
+        place = axes(tensor.shape).index(axis)
+        if x.shape[place] > 1 and x.stride(place) >= most:
             raise ValueError(
                 f"{name}.stride() = {x.stride()}: {kernel} needs neighbours along {axis} less than {most:,} "
                 f"numbers apart; use {name}.contiguous()."

@@ -14,7 +14,7 @@ import inspect
 import json
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -30,7 +30,8 @@ def definition(experiment: Experiment, dtype: str | None = None, **sizes: int) -
     """`experiment` in `dtype` (by default its best): the sweep's axis varies, the other sizes are constant.
 
     sizes: constants in the place of those of the "timed" sweep. What is written in place is an
-    output of another name, and optional inputs are left out.
+    output of another name; optional inputs are left out, and conditions on what is no axis. Raises
+    ValueError for a dtype that the schema lacks.
     """
     dtype = dtype or experiment.dtypes[0]
     swept = {**experiment.sweep["timed"], **sizes}
@@ -68,21 +69,30 @@ def definition(experiment: Experiment, dtype: str | None = None, **sizes: int) -
         "axes": found,
         "inputs": inputs,
         "outputs": outputs,
-        "constraints": conditions,
-        "reference": alone(experiment.reference),
+        "constraints": [c for c in conditions if _named(c) <= set(found)],
+        "reference": alone(experiment.reference, tuple(inputs)),
     }
+
+
+def _named(condition: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(condition)) if isinstance(node, ast.Name)}
 
 
 def _dtype(tensor: Tensor, storage: str) -> str:
     named = str(devices.torch_dtype(storage)).removeprefix("torch.")
-    return "int8" if named == "uint8" else named  # packed numbers: the schema has no unsigned byte
+    if named == "uint8":
+        raise ValueError(
+            f"dtype = {storage!r}: packed numbers are bytes without a sign, which FlashInfer's schema lacks; "
+            "define the kernel in another dtype."
+        )
+    return named
 
 
 # ------------------------------------------------------------------- a function without its module
 
 
-def alone(function: Any) -> str:
-    """Source with a function `run` that does what `function` does and imports nothing of ours.
+def alone(function: Any, arguments: Sequence[str]) -> str:
+    """Source with a function `run(*arguments)` that does what `function` does and imports nothing of ours.
 
     What it uses of our modules (functions, constants) comes along under names of their own.
     """
@@ -90,7 +100,9 @@ def alone(function: Any) -> str:
     imports: dict[str, None] = {}
     name = _emit(function, emitted, imports)
     head = "".join(f"import {module}\n" for module in imports)
-    return "\n\n".join([head, *emitted.values(), f"run = {name}\n"])
+    passed = ", ".join(f"{argument}={argument}" for argument in arguments)
+    call = f"def run({', '.join(arguments)}):\n    return {name}({passed})\n"
+    return "\n\n".join([head, *emitted.values(), call])
 
 
 def _emit(function: FunctionType, emitted: dict[str, str], imports: dict[str, None]) -> str:

@@ -137,7 +137,7 @@ def chip(target: Target | str | None) -> Target:
     """A target, however it was named. None is the device at hand."""
     if target is None:
         return this_chip()
-    return _named(target) if isinstance(target, str) else target
+    return target if isinstance(target, Target) else _named(target)
 
 
 _observers: list[Callable[[Launch], None]] = []  # who is told of each launch just before it starts

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
@@ -27,6 +28,7 @@ from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
 from kernels.contract.tensors import Tensor
 
+REMEMBERED = 4096  # calls of a launcher whose tensors were found right
 UNPACKED = ("int8", "int4", "mxfp4", "nvfp4")  # bits that a kernel turns into numbers by itself
 TOLERANCE = {"fp32": 1e-5, "fp16": 2e-3, "bf16": 1e-2, "fp8": 5e-2, "int8": 0.0}
 
@@ -52,8 +54,9 @@ class Experiment:
         axis of a tensor (how often, how many) is an argument of `run`, `reference` and `launches`.
     axis: the size that a sweep varies.
     tensors: the table, see `kernels.contract.tensors`.
-    run(**inputs) -> tensor(s): the public launcher; None if it writes in place.
-    reference(**inputs) -> tensor(s): plain torch in float64.
+    run(**inputs) -> tensor(s): the public launcher.
+    reference(**inputs) -> tensor(s): plain torch in float64; all that is written, also in place, in the
+        table's order.
     cost(**sizes, itemsize) -> Cost: the formula, compulsory bytes only. A slot of the table has an
         argument of its own, as "kv" has kv_itemsize.
     plan(**sizes, dtype, target) -> Any: the tiles and splits that `run` will choose there.
@@ -93,12 +96,31 @@ class Experiment:
     def __post_init__(self) -> None:
         known = {*self.sizes, *self.derived}
         for name, tensor in self.tensors.items():
-            for shape in (tensor.shape, tensor.reads or "", tensor.writes or "", tensor.stored):
+            named = (tensor.packed, tensor.fan_in, *tensor.within)
+            for shape in (tensor.shape, tensor.reads or "", tensor.writes or "", tensor.stored, *named):
                 if unknown := {n for axis in axes(shape) for n in names(axis)} - known:
                     raise ValueError(
                         f"experiment {self.name}: {name} has the axis {min(unknown)}, which is none of its "
                         f"sizes {', '.join(self.sizes)}."
                     )
+
+        for rung, swept in self.sweep.items():
+            if set(swept) != set(self.sizes):
+                raise ValueError(
+                    f"experiment {self.name}: sweep[{rung!r}] = {', '.join(swept)}: give each of its sizes "
+                    f"{', '.join(self.sizes)} a value, and nothing else."
+                )
+        if self.axis not in self.sizes:
+            raise ValueError(
+                f"experiment {self.name}: axis = {self.axis!r}: a sweep varies one of its sizes, "
+                f"{', '.join(self.sizes)}."
+            )
+        for condition in self.conditions:
+            if unknown := set(compile(condition, "", "eval").co_names) - known:
+                raise ValueError(
+                    f"experiment {self.name}: the condition {condition!r} names {min(unknown)}; it is none "
+                    f"of its sizes {', '.join(self.sizes)}."
+                )
 
     @property
     def key(self) -> str:
@@ -243,17 +265,39 @@ class Experiment:
         return self.launches(plan, **made, **{name: sizes[name] for name in self.arguments})
 
     def check(self, **given: Any) -> tuple[dict[str, int], str]:
-        """(sizes, dtype) of a call's tensors; raises TypeError or ValueError, with the remedy."""
-        kinds = {}
+        """(sizes, dtype) of a call's tensors; raises TypeError or ValueError, with the remedy.
+
+        What was accepted once is known again by shape, strides, dtype and device.
+        """
+        asked = tuple(
+            (x.shape, x.stride(), x.dtype, x.device) if isinstance(x, torch.Tensor) else type(x)
+            for x in given.values()
+        )
+        known = self._accepted.get(asked)
+        if known is None:
+            known = checks.refuse(self.run.__name__, self.tensors, given, self._kinds, self.conditions)
+            if len(self._accepted) >= REMEMBERED:
+                self._accepted.clear()
+            self._accepted[asked] = known
+        return dict(known[0]), known[1]
+
+    @cached_property
+    def _accepted(self) -> dict[tuple[Any, ...], tuple[dict[str, int], str]]:
+        return {}
+
+    @cached_property
+    def _kinds(self) -> dict[str, dict[str, Sequence[str]]]:
+        """dtype -> slot -> the dtypes that a tensor of that slot may have then."""
+        slots = self._slots()
+        kinds: dict[str, dict[str, Sequence[str]]] = {}
         for dtype in self.dtypes:
             mix = self.mixed.get(dtype, Mixed((dtype,), {}))
-            kinds[dtype] = {
-                s: (mix.storage[s],) if s in mix.storage else mix.arithmetic for s in self._slots()
-            }
-        return checks.refuse(self.run.__name__, self.tensors, given, kinds, self.conditions)
+            stored = {slot: (kind,) for slot, kind in mix.storage.items()}
+            kinds[dtype] = {slot: stored.get(slot, mix.arithmetic) for slot in slots}
+        return kinds
 
     def results(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
-        """Run it: what it returns, or what it wrote in place."""
+        """Run it: all that is written, in the table's order."""
         return tables.outputs(self.tensors, inputs, self.run(**inputs))
 
     def expected(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:

@@ -93,7 +93,7 @@ def target(name: str) -> Target:
     """The target called `name`; ValueError lists the known ones."""
     try:
         return TARGETS[name]
-    except KeyError:
+    except (KeyError, TypeError):
         raise ValueError(f"target = {name!r}: not known here; choose one of {', '.join(TARGETS)}.") from None
 
 

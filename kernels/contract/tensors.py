@@ -163,7 +163,6 @@ def meta(tensors: Mapping[str, Tensor], storage: Storage, sizes: Sizes) -> dict[
 
 
 def outputs(tensors: Mapping[str, Tensor], given: Mapping[str, Any], returned: Any) -> tuple[Any, ...]:
-    """What a run gave: what it returned, or the tensors that it wrote in place, in the table's order."""
-    if returned is None:
-        return tuple(given[name] for name, tensor in tensors.items() if tensor.writes is not None)
-    return returned if isinstance(returned, tuple) else (returned,)
+    """What a run gave, in the table's order: what it returned, and what it wrote in place."""
+    made = iter(returned if isinstance(returned, tuple) else (returned,))
+    return tuple(next(made) if t.out else given[name] for name, t in tensors.items() if t.written)

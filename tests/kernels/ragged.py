@@ -12,19 +12,26 @@ from kernels.evidence.experiments import all_experiments
 # beside powers of two, primes, and what Triton's own tests like
 ODD = (1, 2, 3, 5, 16, 17, 37, 64, 65, 96, 128, 130, 200, 257)
 WORK, PROGRAMS = 2e6, 32  # FLOPs and bytes, and programs, of a case at most: the interpreter is slow
-CASES = 3
+CASES, TRIES = 3, 20_000
 
 
 @cache
 def _drawn(key: str) -> list[dict[str, int]]:
     experiment = all_experiments()[key]
     draw, found, dtype = random.Random(experiment.name), [], experiment.default_dtype()
-    while len(found) < CASES:
+    for _ in range(TRIES):
+        if len(found) == CASES:
+            break
         sizes = {name: draw.choice(ODD) for name in experiment.sizes}
         if not all(eval(condition, {}, dict(sizes)) for condition in experiment.conditions):
             continue
         if sizes not in found and _small(experiment, dtype, sizes):
             found.append(sizes)
+    if not found and not experiment.edges:
+        raise ValueError(
+            f"{key}: its conditions {list(experiment.conditions)} leave no small sizes to try; give it "
+            "edges=, sizes that they allow."
+        )
     return found
 
 

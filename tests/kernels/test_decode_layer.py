@@ -57,12 +57,12 @@ def test_sequences_of_their_own_lengths():
     made = experiment.inputs(**SMALL)
     made["positions"][:] = torch.tensor([5, 0, 63])
     made["lengths"] = made["positions"] + 1
-    assert counted.relative_error(decode_layer(**made), module.reference(**made)) < 2e-3
+    assert counted.relative_error(decode_layer(**made), module.reference(**made)[-1]) < 2e-3
 
 
 def test_weights_that_are_stored_transposed():
     made = experiment.inputs(**SMALL)
-    want = module.reference(**made)
+    want = module.reference(**made)[-1]
     made |= {name: made[name].T.contiguous().T for name in module.WEIGHTS}
     assert counted.relative_error(decode_layer(**made), want) < 2e-3
 

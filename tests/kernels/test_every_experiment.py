@@ -4,6 +4,7 @@ A new kernel file is tried here as it is; its own test file keeps only what is i
 """
 
 import ast
+import itertools
 import json
 
 import pytest
@@ -56,6 +57,49 @@ def test_inputs_are_the_same_for_a_seed_and_none_is_all_zeros_unless_the_table_s
     assert any(not torch.equal(first[k].double(), other[k].double()) for k in first if k in one.tensors)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_written_is_written_once(name):
+    for sizes in ragged(ALL[name])[:3]:
+        row = counted.run(ALL[name], **sizes)
+        twice = {n: (t.block, t.unique) for n, t in row.writes.items() if t.block != t.unique}
+        assert not twice, sizes
+
+
+def layouts(x):
+    """(what it is, the same numbers laid out otherwise in memory), with NaN in every gap."""
+    for i in range(x.ndim):
+        if x.shape[i] > 1:
+            shape = [2 * n if j == i else n for j, n in enumerate(x.shape)]
+            apart = torch.full(shape, float("nan"), dtype=x.dtype)
+            step = tuple(slice(None, None, 2) if j == i else slice(None) for j in range(x.ndim))
+            apart[step] = x
+            yield f"gaps along axis {i}", apart[step]
+    for i, j in itertools.combinations(range(x.ndim), 2):
+        if x.shape[i] > 1 and x.shape[j] > 1:
+            yield f"axes {i} and {j} swapped", x.transpose(i, j).contiguous().transpose(i, j)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_tensor_is_read_where_it_lies_whatever_its_strides_or_refused(name):
+    one, sizes = ALL[name], smallest(ALL[name])
+    dtype = one.default_dtype()
+    expected = one.expected(one.inputs(**sizes))
+    read = 0
+    for key, x in one.inputs(**sizes).items():
+        if key not in one.tensors or one.tensors[key].table:
+            continue
+        for what, view in layouts(x):
+            inputs = {**one.inputs(**sizes), key: view}
+            try:
+                results = one.results(inputs)
+            except ValueError as refused:
+                assert f"{key}.stride()" in str(refused), (what, refused)
+                continue
+            assert counted.relative_error(results, expected) <= one.tolerance(dtype), (key, what)
+            read += 1
+    assert read or {t.shape for t in one.tensors.values()} == {"n"}, "vectors must be dense, others not"
+
+
 # ------------------------------------------------------------------------------------------ refusals
 
 
@@ -106,8 +150,8 @@ def test_a_tensor_that_its_table_rules_out_is_named_with_its_value_and_the_remed
 @pytest.mark.parametrize("name", ALL)
 def test_bf16_is_refused_in_the_interpreter_and_said_why(name):
     one = ALL[name]
-    if "bf16" not in one.dtypes:
-        pytest.fail(f"{name} has no bf16: say here what it is refused for")
+    if "bf16" not in one.dtypes or not DTYPES[name]:
+        return  # nothing to refuse; that it is not counted then is said by `counted.interpretable`
     inputs = {
         k: x.bfloat16() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
         for k, x in one.inputs(**smallest(one), dtype=DTYPES[name][0]).items()
@@ -126,27 +170,33 @@ def test_a_plan_that_cannot_be_made_says_why(name):
                 one.plan(**{**good, size: value})
     with pytest.raises(ValueError, match="target = 'sm_42': not known here; choose one of sm_75"):
         one.plan(**good, target="sm_42")
-    with pytest.raises(ValueError, match="dtype = 'int8': these kernels do not take it; use"):
-        one.plan(**good, dtype="int8", target="sm_90")
-    with pytest.raises(ValueError, match=r"dtype = 'bf16': T4 \(sm_75\) has none; use"):
-        one.plan(**good, dtype="bf16", target="sm_75")
+    with pytest.raises(ValueError, match="dtype = 'complex': these kernels do not take it; use"):
+        one.plan(**good, dtype="complex", target="sm_90")
+    for dtype in one.dtypes:
+        if dtype not in one.mixed and not target("sm_75").has(dtype):
+            with pytest.raises(ValueError, match=rf"dtype = '{dtype}': T4 \(sm_75\) has none; use"):
+                one.plan(**good, dtype=dtype, target="sm_75")
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_conditions_refuse_by_name_value_and_reason(name):
+def breaking(condition, sizes):
+    """These sizes with one of the condition's changed so that it no longer holds."""
+    limits = {node.value for node in ast.walk(ast.parse(condition)) if isinstance(node, ast.Constant)}
+    tried = sorted({1, 2, 3, 5, 7, 2**16, *(n + d for n in limits for d in (-1, 0, 1) if n + d > 0)})
+    for name, value in itertools.product(sorted(_names(condition)), tried):
+        other = {**sizes, name: value}
+        if not eval(condition, {}, dict(other)):
+            return other
+    pytest.fail(f"{condition}: none of {tried} breaks it; a condition that always holds says nothing")
+
+
+@pytest.mark.parametrize(("name", "condition"), [(n, c) for n, one in ALL.items() for c in one.conditions])
+def test_conditions_refuse_by_name_value_and_reason(name, condition):
     one = ALL[name]
-    for condition, why in one.conditions.items():
-        sizes = next(
-            s
-            for s in ({**smallest(one), **dict.fromkeys(_names(condition), n)} for n in (5, 7, 300, 2**16))
-            if not eval(condition, {}, {**s, "kv_heads": 3} if "kv_heads" in _names(condition) else s)
-        )
-        sizes = {**sizes, **({"kv_heads": 3} if "kv_heads" in _names(condition) else {})}
-        with pytest.raises(ValueError) as refused:
-            one.plan(**sizes)
-        assert str(refused.value) == (
-            ", ".join(f"{n} = {sizes[n]}" for n in one.sizes if n in _names(condition)) + f": {why}."
-        )
+    sizes = breaking(condition, smallest(one))
+    with pytest.raises(ValueError) as refused:
+        one.plan(**sizes)
+    concerned = ", ".join(f"{n} = {sizes[n]}" for n in one.sizes if n in _names(condition))
+    assert str(refused.value) == f"{concerned}: {one.conditions[condition]}."
 
 
 def _names(condition):
@@ -198,8 +248,12 @@ def test_its_definition_in_flashinfers_schema_is_whole_and_its_reference_runs_al
     expected = one.expected(inputs)
     alone: dict = {}
     exec(made["reference"], alone)  # in a namespace of its own: nothing of ours is there
-    got = alone["run"](**inputs)
-    for mine, theirs in zip(expected, got if isinstance(got, tuple) else (got,), strict=True):
+    defined = [node.name for node in ast.parse(made["reference"]).body if isinstance(node, ast.FunctionDef)]
+    assert defined[-1] == "run"
+    got = alone["run"](*(inputs[name] for name in made["inputs"]))  # in the order of the interface
+    got = got if isinstance(got, tuple) else (got,)
+    assert len(got) == len(made["outputs"]) == len(expected)
+    for mine, theirs in zip(expected, got, strict=True):
         assert torch.allclose(mine.double(), theirs.double(), rtol=1e-3, atol=1e-3)
 
 

@@ -50,8 +50,8 @@ def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
 
     An atomic counts as a read and a write of its addresses, and as no FLOP.
 
-    Raises RuntimeError where kernels are compiled, and OutOfBounds, naming the tensor, from a
-    launch that touches memory which is not its argument's.
+    Raises RuntimeError where kernels are compiled and inside another `count()`, and OutOfBounds,
+    naming the tensor, from a launch that touches memory which is not its argument's.
     """
     if devices.MODE != "interpreted":
         raise RuntimeError(
@@ -60,6 +60,10 @@ def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
         )
     from triton.runtime import interpreter
 
+    if "create_masked_load" in vars(interpreter.interpreter_builder):
+        raise RuntimeError(
+            "counting is under way: a launch can't be counted twice; leave the other `count()` first."
+        )
     tally, builder = Tally(), interpreter.interpreter_builder
     tally.learn(named or {})
     with contextlib.ExitStack() as hooks:

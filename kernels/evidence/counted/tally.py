@@ -34,15 +34,16 @@ class _Tensor:
     def __init__(self, name: str, tensor: torch.Tensor) -> None:
         self.name, self.shape = name, tuple(tensor.shape)
         self.itemsize, self.base = tensor.element_size(), tensor.data_ptr()
-        strides = zip(self.shape, tensor.stride(), strict=True)
-        self.extent = 1 + sum((size - 1) * stride for size, stride in strides)
-        self.gaps = None  # for a strided view: which elements in between are not its own
-        if self.extent != tensor.numel():
-            self.gaps = torch.ones(self.extent, dtype=torch.bool)
-            self.gaps.as_strided(tensor.shape, tensor.stride()).fill_(False)
-            self.gaps = self.gaps.numpy()
+        self.extent, self.gaps = _extent(tensor), _gaps(tensor)
         self.touched: dict[str, np.ndarray] = {}
         self.totals: dict[str, list[int]] = {}
+
+    def grow(self, tensor: torch.Tensor) -> None:
+        """Take in the rest of the memory that it is the beginning of."""
+        self.shape, self.extent, self.gaps = tuple(tensor.shape), _extent(tensor), _gaps(tensor)
+        for verb, before in self.touched.items():
+            self.touched[verb] = np.zeros(self.extent, dtype=bool)
+            self.touched[verb][: before.size] = before
 
     def record(self, verb: str, addresses: np.ndarray, program: Any) -> None:
         """Tally one load or store: the addresses of the lanes that its mask leaves on."""
@@ -78,6 +79,20 @@ class _Tensor:
         unique = int(np.count_nonzero(self.touched[verb])) * self.itemsize
         block, issued, sector = self.totals[verb]
         return Traffic(unique, block, issued, int(sector))
+
+
+def _extent(tensor: torch.Tensor) -> int:
+    """Elements from the first to the last."""
+    return 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _gaps(tensor: torch.Tensor) -> np.ndarray | None:
+    """Of a strided view: which elements in between are not its own; None if there are none."""
+    if _extent(tensor) == tensor.numel():
+        return None
+    gaps = torch.ones(_extent(tensor), dtype=torch.bool)
+    gaps.as_strided(tensor.shape, tensor.stride()).fill_(False)
+    return gaps.numpy()
 
 
 def _increasing(offsets: np.ndarray) -> np.ndarray:
@@ -125,6 +140,8 @@ class Tally:
             if not isinstance(tensor, torch.Tensor):
                 continue
             key = (tensor.data_ptr(), tensor.untyped_storage().nbytes())
+            if key in self._tensors and _extent(tensor) > self._tensors[key].extent:
+                self._tensors[key].grow(tensor)  # a part of it was met first
             if key not in self._tensors:
                 name = argument.removesuffix("_ptr")
                 while name in names:
