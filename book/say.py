@@ -22,7 +22,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-DOMAIN, PAGES = "inference-roofline", "pages"  # catalogs: of what code says, and of the pages' prose
+DOMAIN = "inference-roofline"  # the catalog of what code says
+PAGES = f"{DOMAIN}-pages"  # and that of the pages' prose
 LOCALES = Path(os.environ.get("BOOK_LOCALES") or Path(__file__).parent / "locales")
 
 

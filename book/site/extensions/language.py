@@ -1,6 +1,6 @@
 """Sphinx extension: pages are built in the language that code speaks, $BOOK_LANGUAGE (see `book.say`).
 
-Their prose is taken from `book/locales/<language>/LC_MESSAGES/pages.po`; a paragraph that isn't there
+Their prose is taken from `book/locales/<language>/LC_MESSAGES/inference-roofline-pages.po`; a paragraph that isn't there
 stays English.
 """
 
