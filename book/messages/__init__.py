@@ -4,5 +4,5 @@ python -m book.messages extract    the templates (.pot) of all that code and pag
 python -m book.messages compile    catalogs that were translated (.po) into those that `book.say` reads (.mo)
 
 A second language is a folder, `book/locales/<language>/LC_MESSAGES/`, with the two templates
-translated: `inference-roofline.po` for what code says, `pages.po` for chapters and pages.
+translated: `inference-roofline.po` is what code says, `inference-roofline-pages.po` the prose.
 """

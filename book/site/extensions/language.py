@@ -1,7 +1,7 @@
 """Sphinx extension: pages are built in the language that code speaks, $BOOK_LANGUAGE (see `book.say`).
 
-Their prose is taken from `book/locales/<language>/LC_MESSAGES/inference-roofline-pages.po`; a paragraph that isn't there
-stays English.
+Their prose is taken from `book/locales/<language>/LC_MESSAGES/inference-roofline-pages.po`; a
+paragraph that isn't there stays English.
 """
 
 from __future__ import annotations
