@@ -256,11 +256,21 @@ def _sizes(
                     a if names(a) <= own or not names(a) <= set(values) else length(a, values)
                     for a in written[name]
                 )
+                remedy = _remedy(name, x, wanted, axis, length(axis, values))
+                doubted = next((origin[s] for s in names(axis) if _tied(shown.get(s, ()))), "")
+                if doubted and remedy != f"pass {name}.T":  # a weight stored transposed is what it usually is
+                    remedy += f"; or {doubted}, with {tuple(given[doubted].shape)}, is the one to mend"
                 raise ValueError(
                     f"{name}.shape = {tuple(x.shape)}: {kernel} needs {_written(name, table[name])}, with "
-                    f"{known} {_numbers(wanted)}; {_remedy(name, x, wanted, axis, length(axis, values))}."
+                    f"{known} {_numbers(wanted)}; {remedy}."
                 )
     return values
+
+
+def _tied(votes: Sequence[tuple[int, str]]) -> bool:
+    """Whether two values of a size are shown by equally many tensors."""
+    best = Counter(n for n, _ in votes).most_common(2)
+    return len(best) == 2 and best[0][1] == best[1][1]
 
 
 def _remedy(name: str, x: torch.Tensor, wanted: Sequence[int | str], axis: str, value: int) -> str:

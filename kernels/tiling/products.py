@@ -9,6 +9,7 @@ partial sums allows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from book import catalog, cost
 from kernels.contract.checks import planned
@@ -155,6 +156,7 @@ def candidates(m: int, k: int, n: int, dtype: str, target: Target) -> tuple[Plan
     return tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows)
 
 
+@lru_cache(maxsize=4096)  # a launcher asks the same again and again
 def _with_splits(tile: Plan, m: int, k: int, n: int, itemsize: float, sms: int) -> Plan:
     """`tile` with the splits that give two programs a multiprocessor (one, for the large tiles)."""
     wanted = (1 if tile.block_m * tile.block_n > 64 * 128 else 2) * sms / tile.tiles(m, n)

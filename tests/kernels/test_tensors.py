@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from book import catalog, cost
-from kernels import gemv, linear
+from kernels import decode_attention, flash_attention, gemv, linear, mlp, stream
 from kernels.contract import axes, tensors
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
@@ -119,6 +119,71 @@ def test_a_formula_that_forgets_the_scales_is_caught():
         counted.run(forgets, m=1, k=64, n=32).check(forgets)
 
 
+# ------------------------------------------------------------------------------ remedies that really help
+
+Q, K = torch.ones(2, 40, 32).half(), torch.ones(2, 2, 20, 32).half()
+
+
+def test_where_two_tensors_contradict_each_other_both_are_named():
+    with pytest.raises(ValueError, match=r"pass v\.transpose\(1, 2\); or k, with .* is the one to"):
+        decode_attention.decode_attention(Q, K.transpose(1, 2), K)
+
+
+def test_the_one_that_most_others_contradict_is_named():
+    x, up, down = torch.ones(4, 8).half(), torch.ones(8, 6).half(), torch.ones(6, 8).half()
+    with pytest.raises(ValueError, match=r"x\.shape = \(4, 9\): mlp needs x\[m, d_model\], with d_model = 8"):
+        mlp.mlp(torch.ones(4, 9).half(), up, up, down)
+    with pytest.raises(ValueError, match=r"w_gate\.shape = \(6, 8\): .*; pass w_gate\.T\.$"):
+        mlp.mlp(x, up.T, up, down)
+    assert mlp.mlp(x, up.T.contiguous().T, up, down).shape == (4, 8)
+
+
+def test_an_axis_of_its_own_is_no_reason_against_a_transposition():
+    x, w = torch.ones(4, 64).half(), torch.ones(32, 64).half()  # stored as [n, k], and n is anything
+    with pytest.raises(ValueError, match=r"w\.shape = \(32, 64\): .*; pass w\.T\.$"):
+        linear.linear(x, w)
+    assert linear.linear(x, w.T).shape == (4, 32)
+
+
+def test_bytes_are_not_converted_but_seen_as_what_they_are():
+    bytes_ = K.to(torch.float8_e4m3fn).view(torch.uint8)
+    with pytest.raises(TypeError, match=r"k\.dtype = uint8: .*; use k\.view\(torch\.float8_e4m3fn\)"):
+        decode_attention.decode_attention(Q, bytes_, bytes_)
+    inputs = quantised.experiment.inputs(m=2, k=64, n=32)
+    with pytest.raises(TypeError, match="use it packed, 2 numbers of int4 in each torch.uint8"):
+        quantised.w4a16(**{**inputs, "w": torch.ones(32, 32).half()})
+
+
+def test_a_head_of_one_token_may_lie_anywhere():
+    q = torch.empty(2**24 + 512, dtype=torch.half).as_strided((1, 1, 4, 64), (2**24, 2**24, 64, 1)).zero_()
+    assert flash_attention.flash_attention(q, q[:, :, :2], q[:, :, :2]).shape == q.shape
+
+
+def test_a_tensor_may_have_a_dtype_of_its_own():
+    table = {**toy.tensors, "bias": Tensor("n", "fp32")}
+    one = dataclasses.replace(toy, tensors=table)
+    x, w = torch.ones(2, 64).half(), torch.ones(64, 32).half()
+    assert one.check(x=x, w=w, bias=torch.ones(32)) == ({"m": 2, "k": 64, "n": 32}, "fp16")
+    with pytest.raises(TypeError, match=r"bias\.dtype = fp16: .* use bias\.to\(torch\.float32\)"):
+        one.check(x=x, w=w, bias=torch.ones(32).half())
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"axis": "q"}, "axis = 'q': a sweep varies one of its sizes, m, k, n"),
+        ({"sweep": {"timed": {"m": 1, "k": 2}}}, r"sweep\['timed'\] = m, k: give each of its sizes m, k, n"),
+        (
+            {"conditions": {"heads == 1": "so"}},
+            "'heads == 1' names heads; it is none of its sizes",
+        ),
+    ],
+)
+def test_an_experiment_that_contradicts_itself_is_refused_when_it_is_made(change, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        dataclasses.replace(toy, **change)
+
+
 # ----------------------------------------------------------------- a card without the dtype: a sentence
 
 
@@ -158,6 +223,22 @@ def test_inputs_keep_their_names_and_a_launch_names_what_it_makes():
     with counted.count({"activations": x, "weights": w}) as tally:
         other(x, w)
     assert {"activations", "weights"} <= set(tally.reads())
+
+
+def test_counting_inside_counting_is_refused():
+    with counted.count(), pytest.raises(RuntimeError, match="counting is under way"), counted.count():
+        pass
+    with counted.count() as tally:  # and it is over afterwards
+        stream.copy(torch.ones(8))
+    assert tally.reads()["x"].unique == 32
+
+
+def test_a_part_of_a_tensor_that_was_met_first_grows():
+    whole = torch.ones(100)
+    with counted.count() as tally:
+        stream.copy(whole[:50])
+        stream.copy(whole)
+    assert tally.reads()["x"].unique == 400
 
 
 def test_an_experiment_says_what_it_was_called():
