@@ -55,7 +55,7 @@ _EXCEPTION = re.compile(r"(Error|Warning|Exception|Unsupported|NoTriton|Disagree
 # Exceptions whose message is what a student is told, in place of a result.
 TOLD = frozenset({"NotYet", "Unreadable", "NotTriton", "_at", "BadPlan"})
 _DEVELOPERS = frozenset({"add_argument", "ArgumentParser", "add_parser", "compile"})
-_UNIT = re.compile(r"\b[kMGTP]?(FLOPs?|bytes?|B|tokens?|rows?)/(s|byte|token)\b|\bFLOPs?\b")
+_UNIT = re.compile(r"\b[kMGTP]?(FLOPs?|bytes?|B|tok(ens?)?|rows?)/(s|byte|token)\b|\bFLOPs?\b|\bms\b")
 _WORD = re.compile(r"[A-Za-z][a-z'’]+(?![\w(=]|\.\w)")
 _TAGGED = re.compile(r">[^<>{}]*[A-Za-z]{2,}[^<>{}]*<")
 _VALUE = "\0"  # stands for an expression in an f-string
@@ -82,6 +82,20 @@ def in_source(source: str, path: str = "") -> list[Escaped]:
     return [
         Escaped(path, node.lineno, _where(node), written(node)[:120], why)
         for node in ast.walk(tree)
+        for why in _broken(node)
+    ]
+
+
+def in_cell(source: str, path: str = "") -> list[Escaped]:
+    """What a chapter's cell prints without `say`, or says wrongly. Raises SyntaxError.
+
+    Whoever else takes words in a cell (`numeric`, `show`, `table`) looks them up itself.
+    """
+    tree = with_parents(ast.parse(source))
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and called(n) in ("print", "say")]
+    return [
+        Escaped(path, node.lineno, _where(node), written(node)[:120], why)
+        for node in dict.fromkeys(inner for call in calls for inner in ast.walk(call))
         for why in _broken(node)
     ]
 

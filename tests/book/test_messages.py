@@ -13,7 +13,7 @@ from babel.messages.pofile import write_po
 
 from book import say
 from book.messages import catalogs, excused, in_code, in_pages
-from book.messages.escaped import HOUSES, fields, in_source
+from book.messages.escaped import HOUSES, fields, in_cell, in_source
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,6 +90,27 @@ def test_what_escapes_is_found(source):
 )
 def test_what_may_stand_is_left_alone(source):
     assert in_source(source) == []
+
+
+def test_no_word_that_a_chapter_prints_escapes():
+    found = [
+        str(one)
+        for path in sorted((ROOT / "chapters").glob("*.ipynb"))
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "code"
+        for one in in_cell(cell.source, path.name)
+    ]
+    assert found == []
+
+
+def test_of_a_cell_what_is_printed_has_to_be_said_and_what_looks_words_up_has_not():
+    cell = """
+numeric("ex", question="How many bytes are read?", answer=3)
+print(f"M = {m}:", say("{count} rows", count=m), f"{rate:.1f} tokens/s")
+print(f"{m} rows")
+say("{count} rows", number=m)
+"""
+    assert [one.line for one in in_cell(cell)] == [4, 5]
 
 
 # ------------------------------------------------------------------------------------ extraction
