@@ -41,6 +41,8 @@ EXCUSED: tuple[Excuse, ...] = (
     ("book/widgets/slider_trait.py", "Position.validate", "the message of an exception"),
     ("kernels/contract/checks.py", "GROUPED", "the message of an exception"),
     ("kernels/contract/checks.py", "_remedy", "the message of an exception"),
+    ("kernels/contract/checks.py", "_convert", "the message of an exception"),
+    ("kernels/contract/checks.py", "_sizes", "the message of an exception"),
     ("kernels/evidence/counted/__init__.py", "Counted.check", "the message of an exception"),
     ("kernels/evidence/counted/per_rank.py", "CountedRanks._check_sent", "the message of an exception"),
     ("kernels/ranks/failures.py", "", "the message of an exception"),
