@@ -23,6 +23,9 @@ def _put_root_first() -> None:
 
 def _check_kernels() -> None:
     """Raise ImportError if `kernels` is not ours. Hugging Face has a distribution of that name."""
+    ours = ROOT / "kernels" / "__init__.py"
+    if not ours.exists():
+        return  # a notebook that carries none: whose kernels there are is none of its business
     loaded = sys.modules.get("kernels")
     if loaded is not None:
         origin = getattr(loaded, "__file__", None)
@@ -30,8 +33,7 @@ def _check_kernels() -> None:
         # PathFinder looks, and imports nothing: no torch, no Triton.
         spec = PathFinder.find_spec("kernels")
         origin = spec.origin if spec else None
-    ours = ROOT / "kernels" / "__init__.py"
-    if origin is None and ours.exists() or origin is not None and Path(origin).resolve() != ours:
+    if origin is None or Path(origin).resolve() != ours:
         raise ImportError(
             f"`kernels` is {origin or 'a namespace package'}, not this book's {ours}. "
             "Restart Python and import `book` before anything that imports the other one, "

@@ -328,8 +328,12 @@ def test_a_notebook_takes_along_the_language_that_it_is_made_in_and_no_other(lan
         path.write_text(text, encoding="utf-8")
     # whoever opens it elsewhere has set nothing
     elsewhere = {k: v for k, v in os.environ.items() if not k.startswith("BOOK_")}
-    elsewhere["PYTHONPATH"] = str(tmp_path / "there")
+    first = f"import sys; sys.path.insert(0, {str(tmp_path / 'there')!r}); "  # before a clone's own
     heard = subprocess.run(
-        [sys.executable, "-c", UNPACKED], env=elsewhere, capture_output=True, encoding="utf-8", cwd=tmp_path
+        [sys.executable, "-c", first + UNPACKED],
+        env=elsewhere,
+        capture_output=True,
+        encoding="utf-8",
+        cwd=tmp_path,
     )
     assert heard.stdout.strip() == says, heard.stderr

@@ -28,12 +28,12 @@ FILES = {
     "book/cost.py": "def cost(): return 1\n",
     "kernels/__init__.py": "",
     "kernels/stream.py": "from book import cost\n",
-    "kernels/linear.py": "from book.cost import cost\nimport kernels.tiling.products\n",
+    "kernels/linear.py": "from book.cost import cost as linear\nimport kernels.tiling.products\n",
     "kernels/tiling/products.py": "ROWS = 16\n",
 }
 CELLS = {
     "one": "from kernels import stream",
-    "two": "%matplotlib inline\nfrom kernels.linear import cost",
+    "two": "%matplotlib inline\nfrom kernels.linear import linear",
 }
 
 
