@@ -110,8 +110,11 @@ def test_the_search_for_survivors_finds_one(tmp_path):
     mark = f"{tmp_path}/to find"
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", mark]) as one:
         try:
-            assert not none_alive(mark, seconds=0.5)
+            limit = time.monotonic() + BOUND
+            while not alive(mark) and time.monotonic() < limit:  # a process is there before its command line
+                time.sleep(0.05)
             assert alive(mark) == [one.pid]
+            assert not none_alive(mark, seconds=0.5)
         finally:
             one.kill()
     assert none_alive(mark)
