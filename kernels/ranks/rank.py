@@ -51,7 +51,9 @@ def main() -> None:
     if given.folder:
         (given.folder / f"answer-{rank}.json").write_text(answer, encoding="utf-8")
     else:
-        print(f"rank {rank}: {answer}", flush=True)
+        # The ranks share one pipe, and `print` may write the end of the line apart from the line.
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), f"rank {rank}: {answer}\n".encode())
     dist.destroy_process_group()
 
 
