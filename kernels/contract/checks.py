@@ -262,7 +262,7 @@ def _sizes(
                     remedy += f"; or {doubted}, with {tuple(given[doubted].shape)}, is the one to mend"
                 raise ValueError(
                     f"{name}.shape = {tuple(x.shape)}: {kernel} needs {_written(name, table[name])}, with "
-                    f"{known} {_numbers(wanted)}; {remedy}."
+                    f"{known}, so {_numbers(wanted)}; {remedy}."
                 )
     return values
 
