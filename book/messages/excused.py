@@ -21,7 +21,6 @@ EXCUSED: tuple[Excuse, ...] = (
     ("book/site/serve.py", "", "a developer's command"),
     ("book/site/vendor.py", "", "a developer's command"),
     ("kernels/measure.py", "", "a developer's command"),
-    ("kernels/ranks/rank.py", "main", "a log of a rank, for its supervisor"),
     ("labs/release.py", "", "a developer's command"),
     ("labs/releasing/", "", "a developer's command"),
     ("labs/grading/__main__.py", "", "an instructor's command"),
