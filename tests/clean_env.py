@@ -27,9 +27,10 @@ from nbformat import NotebookNode
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.notebooks import executed
+
 COLAB = ("torch", "triton", "numpy", "matplotlib", "ipywidgets", "ipykernel")
 KERNEL = "clean"
-EXACT = "nbval-check-output"
 
 
 def build(folder: Path, distributions: Iterable[str] = COLAB) -> Path:
@@ -72,12 +73,12 @@ def run(notebook: NotebookNode, python: Path, home: Path, *, timeout: int = 180)
     return ran
 
 
-def exact_outputs(notebook: NotebookNode) -> dict[str, list]:
-    """What the cells that are compared to the letter printed or showed: id of the cell -> outputs."""
+def exact_outputs(notebook: NotebookNode) -> dict[str, dict[str, list]]:
+    """What the cells that are compared to the letter printed or showed: id of the cell -> outputs, by kind."""
     return {
-        cell.id: [output.get("text") or dict(output.get("data", {})) for output in cell.outputs]
+        cell.id: executed.by_kind(cell.outputs)
         for cell in notebook.cells
-        if EXACT in cell.metadata.get("tags", [])
+        if executed.CHECKED in cell.metadata.get("tags", [])
     }
 
 

@@ -24,11 +24,15 @@ SLOWEST = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its name; its commands, each if the one before passed; what it sets for later steps."""
+    """One step: its name; its commands, each if the one before passed.
+
+    sets: variables that later steps have, if it passed; given: those that it has itself.
+    """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     sets: tuple[tuple[str, str], ...] = ()
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ def steps(make: str = "make") -> tuple[Step, ...]:
         Step(
             "site",
             ((PYTHON, "book/site/vendor.py", "--tests"), (make, "--no-print-directory", "site")),
-            (("SITE_IS_BUILT", "1"),),
+            sets=(("SITE_IS_BUILT", "1"),),
+            # What a chapter times of this machine is compared with nothing here.
+            given=(("BOOK_JOBS", str(os.cpu_count() or 1)),),
         ),
         Step("tests", (pytest("tests", "-n", "2", "--dist", "worksteal", "-m", "not quiet"),)),
         # Alone, since what runs beside them is in their times.
@@ -72,7 +78,8 @@ def run(todo: Iterable[Step], call: Callable[..., int] = subprocess.call) -> lis
     for step in todo:
         print(f"\n=== {step.name}", flush=True)
         began = time.monotonic()
-        passed = all(call(command, cwd=ROOT, env=environment) == 0 for command in step.commands)
+        given = environment | dict(step.given)
+        passed = all(call(command, cwd=ROOT, env=given) == 0 for command in step.commands)
         if passed:
             environment |= dict(step.sets)
         done.append(Done(step.name, passed, time.monotonic() - began))

@@ -102,7 +102,7 @@ def _code(notebook: NotebookNode) -> list[NotebookNode]:
 def _differences(reference: NotebookNode, cell: NotebookNode) -> list[str]:
     if reference.execution_count is None:
         return ["is tagged to be compared but was never run: `make outputs` runs it and keeps its output."]
-    wanted, got = _by_kind(reference.outputs), _by_kind(cell.outputs)
+    wanted, got = by_kind(reference.outputs), by_kind(cell.outputs)
     missing, more = wanted.keys() - got.keys(), got.keys() - wanted.keys()
     found = [f"has no {kind}, which is stored" for kind in sorted(missing)]
     found += [f"has {kind}, which is not stored" for kind in sorted(more)]
@@ -112,8 +112,11 @@ def _differences(reference: NotebookNode, cell: NotebookNode) -> list[str]:
     return found
 
 
-def _by_kind(outputs: list[NotebookNode]) -> dict[str, list[Any]]:
-    """Stream name or MIME type -> its outputs, in order; the parts of a stream as one."""
+def by_kind(outputs: list[NotebookNode]) -> dict[str, list[Any]]:
+    """Stream name or MIME type -> its outputs, in order; the parts of a stream as one.
+
+    In how many parts a stream arrives is a matter of the machine's load.
+    """
     kinds: dict[str, list[Any]] = defaultdict(list)
     streams: dict[str, str] = defaultdict(str)
     for output in outputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from book.site.extensions import fresh
 from tests.site.built import ROOT
 
 EXTENSIONS = ROOT / "book" / "site" / "extensions"
@@ -56,19 +58,25 @@ def book(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def build(book: Path) -> list[str]:
-    """Builds the site and returns the chapters that ran."""
-    log = book / "ran.txt"
-    log.write_text("", encoding="utf-8")
-    built = subprocess.run(
+def built(book: Path, jobs: str = "2") -> subprocess.CompletedProcess:
+    """A build of the site, with that many chapters at once."""
+    return subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "-q", ".", "_build/html"],
         cwd=book,
+        env=os.environ | {"BOOK_JOBS": jobs},
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
-    assert built.returncode == 0, built.stderr
-    return log.read_text(encoding="utf-8").split()
+
+
+def build(book: Path, jobs: str = "2") -> list[str]:
+    """Builds the site and returns the chapters that ran, each as often as it ran."""
+    log = book / "ran.txt"
+    log.write_text("", encoding="utf-8")
+    done = built(book, jobs)
+    assert done.returncode == 0, done.stderr
+    return sorted(log.read_text(encoding="utf-8").split())
 
 
 def test_only_what_changed_runs_again(book):
@@ -76,7 +84,26 @@ def test_only_what_changed_runs_again(book):
     assert build(book) == [], "nothing was touched"
 
     (book / "kernels/linear.py").write_text(FILES["kernels/linear.py"] + "X = 1\n", encoding="utf-8")
-    assert build(book) == ["two"], "only two imports kernels.linear"
+    assert build(book, jobs="1") == ["two"], "only two imports kernels.linear"
 
     (book / "book/cost.py").write_text("def cost(): return 2\n", encoding="utf-8")
     assert build(book) == ["one", "two"], "both reach book.cost through a kernel"
+
+
+def test_a_chapter_that_fails_beside_another_is_told_once_and_no_run_of_it_is_kept(book):
+    path = book / "chapters" / "two.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[-1].source += "\n1 / 0"
+    nbformat.write(notebook, path)
+    failed = built(book)
+    assert failed.returncode != 0 and failed.stderr.count("Executing notebook failed") == 1, failed.stderr
+    notebook.cells[-1].source = notebook.cells[-1].source.removesuffix("\n1 / 0")
+    nbformat.write(notebook, path)
+    assert build(book) == ["two"]
+
+
+@pytest.mark.parametrize("jobs", ["0", "many"])
+def test_no_number_of_chapters_at_once_is_refused(monkeypatch, jobs):
+    monkeypatch.setenv(fresh.JOBS, jobs)
+    with pytest.raises(ValueError, match=f"BOOK_JOBS = '{jobs}': say how many"):
+        fresh.jobs_asked_for()

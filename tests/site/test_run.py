@@ -11,7 +11,7 @@ def called(fails):
     seen = []
 
     def call(command, cwd, env):
-        seen.append((command[0], env.get("BUILT")))
+        seen.append((command[0], env.get("BUILT") or env.get("GIVEN")))
         return 1 if command[0] in fails else 0
 
     return call, seen
@@ -34,6 +34,12 @@ def test_what_a_step_built_is_told_to_those_after_it():
     call, seen = called(())
     run.run(STEPS, call)
     assert seen == [("a", None), ("b", None), ("c", "1")]
+
+
+def test_what_a_step_is_given_no_other_has():
+    call, seen = called(())
+    run.run((Step("one", (("a",),), given=(("GIVEN", "2"),)), Step("two", (("b",),))), call)
+    assert seen == [("a", "2"), ("b", None)]
 
 
 def test_the_slowest_files_are_summed_from_pytests_reports(tmp_path):

@@ -3,19 +3,25 @@
 jupyter-cache knows a notebook by its code cells alone. This adds what those cells import: before
 a build the notebooks whose closure (book/portable/dependencies.py) has another fingerprint than at their last
 good run lose their cached outputs, and Sphinx is told to read them again.
+
+They run one at a time, since a chapter times this machine; with $BOOK_JOBS that many run at once.
 """
 
 from __future__ import annotations
 
 import json
+import logging as plain_logging
 import os
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from jupyter_cache import get_cache
+from myst_nb.core.execute import create_client
 from myst_nb.core.read import create_nb_reader
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
@@ -26,6 +32,7 @@ from book.portable.dependencies import fingerprint
 from book.say import LANGUAGE
 
 STORE = "fingerprints.json"
+JOBS = "BOOK_JOBS"
 LOGGER = logging.getLogger(__name__)
 DISTRIBUTIONS = ("torch", "triton", "numpy", "sympy", "matplotlib", "ipywidgets", "anywidget")
 
@@ -40,18 +47,44 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def forget_stale(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
     """Drops the cached outputs of notebooks whose dependencies changed; returns their names."""
     known = fingerprints(env.mystnb_config.execution_cache_path)
-    stale = []
+    stale, notebooks = [], {}
     for docname in sorted(env.found_docs):
         notebook = _read(env, docname)
         if notebook is None or known.get(docname) == fingerprint_of(notebook, Path(app.srcdir)):
             continue
         stale.append(docname)
+        notebooks[docname] = notebook
         cache = get_cache(env.mystnb_config.execution_cache_path)
         with suppress(KeyError):
             cache.remove_cache(cache.match_cache_notebook(notebook).pk)
     if stale:
         LOGGER.info("notebooks to run: %s", ", ".join(stale))
+    if (jobs := jobs_asked_for()) > 1:
+        with ThreadPoolExecutor(jobs) as pool:  # each waits for a process of its own
+            list(pool.map(lambda docname: _run(env, docname, notebooks[docname]), stale))
     return [docname for docname in stale if docname not in added]
+
+
+def jobs_asked_for() -> int:
+    """How many notebooks run at once. Raises ValueError if $BOOK_JOBS is no number of them."""
+    asked = os.environ.get(JOBS, "1")
+    if not asked.isdecimal() or int(asked) < 1:
+        raise ValueError(f"{JOBS} = {asked!r}: say how many notebooks may run at once, such as 2.")
+    return int(asked)
+
+
+class _Quiet(plain_logging.LoggerAdapter):
+    """Says nothing: a notebook that fails here is run again where Sphinx reads it, and says why there."""
+
+    def log(self, level: int, msg: object, *arguments: object, **options: Any) -> None:
+        pass
+
+
+def _run(env: BuildEnvironment, docname: str, notebook: NotebookNode) -> None:
+    """Runs a notebook as the build will, so that the build finds its outputs in the cache."""
+    quiet = _Quiet(plain_logging.getLogger(__name__), {})
+    with create_client(notebook, env.doc2path(docname), env.mystnb_config, quiet):
+        pass
 
 
 def remember(app: Sphinx, doctree: nodes.document) -> None:
