@@ -74,7 +74,7 @@ def run(notebook: NotebookNode, python: Path, home: Path, *, timeout: int = 180)
 
 
 def exact_outputs(notebook: NotebookNode) -> dict[str, dict[str, list]]:
-    """What the cells that are compared to the letter printed or showed: id of the cell -> outputs, by kind."""
+    """What the cells that are compared to the letter put out: id of the cell -> outputs by kind."""
     return {
         cell.id: executed.by_kind(cell.outputs)
         for cell in notebook.cells
