@@ -20,6 +20,7 @@ BIN = Path(".venv") / "bin"
 PYTHON = str(BIN / "python")
 REPORTS = Path("_build") / "tests"  # a file of each run of pytest, with the time of each test
 SLOWEST = 10
+CORES = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ def steps(make: str = "make") -> tuple[Step, ...]:
             ((PYTHON, "book/site/vendor.py", "--tests"), (make, "--no-print-directory", "site")),
             sets=(("SITE_IS_BUILT", "1"),),
             # What a chapter times of this machine is compared with nothing here.
-            given=(("BOOK_JOBS", str(os.cpu_count() or 1)),),
+            given=(("BOOK_JOBS", str(CORES)),),
         ),
-        Step("tests", (pytest("tests", "-n", "2", "--dist", "worksteal", "-m", "not quiet"),)),
+        # One worker more than there are cores: a quarter of their time they wait for a browser or a child.
+        Step("tests", (pytest("tests", "-n", str(CORES + 1), "--dist", "worksteal", "-m", "not quiet"),)),
         # Alone, since what runs beside them is in their times.
         Step("timing tests", (pytest("timing", "-m", "quiet", "tests/kernels"),)),
     )
