@@ -63,6 +63,20 @@ class _NoKernel:
 
 _missing_triton = types.SimpleNamespace(jit=_NoKernel)
 triton, tl, MODE = _import_triton()
+_imagined: list[Target] = []  # cards that kernels run on as if they were here, the innermost last
+
+
+@contextlib.contextmanager
+def imagined(target: Target) -> Iterator[None]:
+    """Inside, kernels are planned for `target` and started as on it, with their tensors on the CPU.
+
+    What carries them out there is Triton's active driver: see `kernels.evidence.executed.imaginary_card`.
+    """
+    _imagined.append(target)
+    try:
+        yield
+    finally:
+        _imagined.pop()
 
 
 def why_not() -> str:
@@ -73,7 +87,7 @@ def why_not() -> str:
             "left out; on Linux run `pip install triton`, elsewhere use Colab or a Linux container.",
             platform=sys.platform,
         )
-    if MODE == "compiled" and not _sees_gpu():
+    if MODE == "compiled" and not _sees_gpu() and not _imagined:
         return say(
             "TRITON_INTERPRET = unset or 0 when Triton was imported, and this machine has no GPU: "
             "restart Python and import `kernels` before anything that imports triton, or set "
@@ -88,7 +102,7 @@ if MODE == "compiled" and not _sees_gpu() and "TRITON_INTERPRET" not in os.envir
 
 def device() -> str:
     """The device that tensors for the kernels live on: "cuda", or "cpu" for the interpreter."""
-    return "cuda" if MODE == "compiled" and _sees_gpu() else "cpu"
+    return "cuda" if MODE == "compiled" and _sees_gpu() and not _imagined else "cpu"
 
 
 def default_dtype() -> str:
@@ -96,7 +110,8 @@ def default_dtype() -> str:
 
     The interpreter multiplies bf16 wrongly and sm_75 has none; fp16 moves the same bytes.
     """
-    return "bf16" if device() == "cuda" and this_chip().name != "sm_75" else "fp16"
+    real = device() == "cuda" or bool(_imagined)
+    return "bf16" if real and this_chip().name != "sm_75" else "fp16"
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -110,9 +125,16 @@ def torch_dtype(name: str) -> torch.dtype:
     return TORCH_DTYPES.get(name) or getattr(torch, name)
 
 
-@functools.cache
 def this_chip(index: int | None = None) -> Target:
-    """The target nearest to GPU number `index`, with that GPU's multiprocessors; else the stand-in."""
+    """The target nearest to GPU number `index`, with that GPU's multiprocessors; else the stand-in.
+
+    Inside `imagined` it is the target that is imagined.
+    """
+    return _imagined[-1] if _imagined else _chip_here(index)
+
+
+@functools.cache
+def _chip_here(index: int | None) -> Target:
     if device() == "cpu":
         return TARGETS[STAND_IN]
     card = torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index)

@@ -32,6 +32,7 @@ from kernels.evidence.addresses import find
 # task name -> "module:function"; the function takes the request and returns what JSON can hold
 TASKS = {
     "compile": "kernels.evidence.compiled.machine_code:compile_request",
+    "execute": "kernels.evidence.executed.execution:execute_request",
     "count": "kernels.evidence.counted.counted_rows:count_request",
 }
 

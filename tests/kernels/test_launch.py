@@ -114,7 +114,7 @@ from kernels import noop
 from kernels.contract import targets
 from kernels.evidence.compiled import machine_code
 target = targets.target("sm_90")
-driver.set_active(machine_code._Driver(target))
+driver.set_active(machine_code.StandIn(target))
 (one,) = noop.launches(torch.empty(1, device="meta"))
 made = one.kernel.warmup(*one.args, grid=one.grid, **one.options)
 print(machine_code.read(made, target)["loads"])

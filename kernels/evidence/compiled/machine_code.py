@@ -28,7 +28,7 @@ MATRIX = {
 }
 
 
-class _Driver:
+class StandIn:
     """As much of a Triton driver as compiling asks for."""
 
     def __init__(self, target: Target) -> None:
@@ -67,7 +67,7 @@ def activate(target: Target) -> None:
     """Have Triton compile for `target` from now on in this process, whatever is here."""
     from triton.runtime import driver
 
-    driver.set_active(_Driver(target))
+    driver.set_active(StandIn(target))
 
 
 def read(kernel: Any, target: Target) -> dict[str, Any]:

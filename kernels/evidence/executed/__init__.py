@@ -1,0 +1,188 @@
+"""The rung "executed": the code that Triton compiles for a chip, run on this CPU.
+
+`executed.run(linear.experiment, m=16, k=1024, n=1024)` gives one row for each target: whether the result is
+right in the dtype that a card uses, which data races there are, and what the code asks of memory and tensor
+cores. It knows no time: latencies, caches and the last bits of a tensor core's sums are not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from book.say import say
+from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.experiment import Experiment
+from kernels.contract.targets import TARGETS, Target
+from kernels.contract.targets import target as find_target
+from kernels.evidence import child_process
+from kernels.evidence.addresses import address
+from kernels.evidence.sweeps import sweep
+
+EXECUTABLE = ("sm_80", "sm_90", "sm_100", "sm_120")  # whose instructions are known here and tried
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Of one tensor in one direction: bytes asked for, requests of warps, 32-byte sectors they touch."""
+
+    bytes: int
+    requests: int
+    sectors: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch. traffic: "load x" -> Traffic; the rest as in `counts.Counts`, summed over its programs."""
+
+    label: str
+    programs: int
+    races: tuple[str, ...]
+    traffic: Mapping[str, Traffic]
+    wavefronts: int
+    ideal_wavefronts: int
+    barriers: int
+    atomics: int
+    tensor_flops: Mapping[str, int]
+    special: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Executed:
+    """One experiment on one target at one size. relative_error: ||y - reference|| / ||reference||."""
+
+    experiment: str
+    target: str
+    dtype: str
+    relative_error: float
+    tolerance: float
+    launches: tuple[Launch, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def races(self) -> tuple[str, ...]:
+        """Every data race, in a sentence."""
+        return tuple(race for launch in self.launches for race in launch.races)
+
+    @property
+    def programs(self) -> int:
+        """Of all its launches."""
+        return sum(launch.programs for launch in self.launches)
+
+    @property
+    def tensor_flops(self) -> dict[str, int]:
+        """FLOPs by tensor-core instruction."""
+        found: dict[str, int] = {}
+        for launch in self.launches:
+            for name, flops in launch.tensor_flops.items():
+                found[name] = found.get(name, 0) + flops
+        return found
+
+    def asked(self, what: str = "bytes", direction: str = "") -> int:
+        """Bytes, requests or sectors that its warps ask for, of "load", "store" or "atomic" or of all."""
+        return sum(
+            getattr(traffic, what)
+            for launch in self.launches
+            for name, traffic in launch.traffic.items()
+            if direction in ("", name.split()[0])
+        )
+
+    def total(self, what: str) -> int:
+        """Wavefronts, ideal_wavefronts, barriers or atomics of all launches."""
+        return sum(getattr(launch, what) for launch in self.launches)
+
+    def check(self) -> None:
+        """Raise PhysicsDisagrees where the result is wrong or programs or threads race."""
+        where = f"{self.experiment} on {self.target} ({', '.join(f'{k} = {v}' for k, v in self.sizes.items())}, {self.dtype})"
+        if not self.relative_error <= self.tolerance:  # a NaN disagrees too
+            raise PhysicsDisagrees(
+                f"{where}: relative error {self.relative_error:.2g}, allowed {self.tolerance:.2g}: the "
+                "compiled code computes something else than its reference."
+            )
+        if self.races:
+            raise PhysicsDisagrees(f"{where}: {len(self.races)} data races, the first: {self.races[0]}")
+
+
+def run(
+    experiment: Experiment,
+    *,
+    targets: Sequence[str] | None = None,
+    dtype: str | None = None,
+    order: str = "forward",
+    **sizes: Any,
+) -> tuple[Executed, ...]:
+    """Execute `experiment` for each target at each of these sizes.
+
+    targets: by default those of EXECUTABLE that can run it. dtype: by default the experiment's first that
+    the target has. order: of programs, see `machine.launch`. One of `sizes` may be a list; sizes left out are
+    those of the "counted" sweep. Raises Unsupported for a target or dtype that can't be executed.
+    """
+    if targets is None:
+        targets = targets_of(experiment, dtype)
+    rows = sweep(experiment, "counted", **sizes)
+    return cases([(experiment, name, row) for name in targets for row in rows], dtype=dtype, order=order)
+
+
+def cases(
+    wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None, order: str = "forward"
+) -> tuple[Executed, ...]:
+    """Execute each (experiment, target's name, sizes[, dtype]) in one child process, in that order."""
+    requests, named = [], []
+    for experiment, name, sizes, *own in wanted:
+        chip, kind = find_target(name), own[0] if own else dtype
+        if reason := why_not(experiment, chip, kind):
+            raise Unsupported(reason)
+        named.append(experiment.key)
+        requests.append(
+            {
+                "task": "execute",
+                "experiment": address(experiment),
+                "target": name,
+                "dtype": kind or experiment.best_dtype(chip),
+                "sizes": sizes,
+                "order": order,
+            }
+        )
+    answers = child_process.cached(requests, interpret=False)
+    return tuple(
+        _row(key, request, answer) for key, request, answer in zip(named, requests, answers, strict=True)
+    )
+
+
+def _row(key: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> Executed:
+    launches = tuple(
+        Launch(
+            **one
+            | {
+                "races": tuple(one["races"]),
+                "traffic": {name: Traffic(**traffic) for name, traffic in one["traffic"].items()},
+            }
+        )
+        for one in answer["launches"]
+    )
+    return Executed(
+        key,
+        request["target"],
+        request["dtype"],
+        answer["relative_error"],
+        answer["tolerance"],
+        launches,
+        request["sizes"],
+    )
+
+
+def targets_of(experiment: Experiment, dtype: str | None = None) -> list[str]:
+    """Names of the targets that `experiment` can be executed for."""
+    return [name for name in EXECUTABLE if not why_not(experiment, TARGETS[name], dtype)]
+
+
+def why_not(experiment: Experiment, target: Target, dtype: str | None = None) -> str:
+    """Why `experiment` can't be executed for `target` in `dtype`: a sentence, or ""."""
+    if target.name not in EXECUTABLE:
+        return say(
+            "target = {target!r}: its compiled code can't be executed here; choose {known}.",
+            target=target.name,
+            known=", ".join(EXECUTABLE),
+        )
+    return experiment.why_not(target, dtype)

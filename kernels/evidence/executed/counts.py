@@ -1,0 +1,80 @@
+"""What a launch asks of memory and of the units that no ptxas can merge: counts, no times.
+
+A request is one memory instruction of one warp. Sectors are 32 bytes; they are what a request asks of
+the L1 cache, where another request may already have brought them. A wavefront of shared memory serves
+every one of its 32 banks once (4 bytes each); what a request takes beyond the fewest possible are its
+bank conflicts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+WARP, BANKS, SECTOR = 32, 32, 32
+
+
+@dataclass
+class Counts:
+    """traffic: (what, direction, tensor, cache policy) -> bytes, requests or sectors. shared: ("wavefronts"
+    or "ideal", instruction). tensor_flops: by instruction. special: results of the special-function unit,
+    by function. barriers: waits of whole programs. opcodes: instructions of a warp, by form.
+    """
+
+    traffic: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    shared: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tensor_flops: Counter[str] = field(default_factory=Counter)
+    special: Counter[str] = field(default_factory=Counter)
+    opcodes: Counter[str] = field(default_factory=Counter)
+    barriers: int = 0
+    atomics: int = 0
+
+    def total(self, what: str, direction: str = "", tensor: str = "") -> int:
+        """Bytes, requests or sectors, of one direction and tensor or of all."""
+        return sum(
+            n
+            for (kind, way, name, _), n in self.traffic.items()
+            if kind == what and direction in ("", way) and tensor in ("", name)
+        )
+
+
+def count_global(
+    machine: Any, direction: str, address: np.ndarray, size: int, on: Any, policy: str = ""
+) -> None:
+    """One global access: `size` bytes for each lane that is on; address [programs, threads]."""
+    counts, live = machine.counts, address if on is None else address[on]
+    name = machine.memory.names[machine.memory.owner[live.flat[0]]]
+    key = (direction, name, policy)
+    counts.traffic["bytes", *key] += live.size * size
+    counts.traffic["requests", *key] += machine.warps(on)
+    sector = address // SECTOR
+    if on is not None:
+        sector = np.where(on, sector, -1)
+    lines = np.sort(sector.reshape(-1, WARP), axis=1)
+    counts.traffic["sectors", *key] += int((lines[:, 1:] != lines[:, :-1]).sum()) + int(
+        (lines[:, 0] >= 0).sum()
+    )
+
+
+def count_shared(machine: Any, kind: str, address: np.ndarray, size: int, on: Any) -> None:
+    """One shared access: `size` bytes for each lane. 16 bytes go out in quarters of a warp, 8 in halves."""
+    words = max(1, size // 4)
+    word = address.reshape(-1, WARP)[..., None] // 4 + np.arange(words)
+    if on is not None:
+        word = np.where(on.reshape(-1, WARP)[..., None], word, -1)
+    wavefronts(machine, kind, word.reshape(-1, WARP // words * words))
+
+
+def wavefronts(machine: Any, kind: str, word: np.ndarray) -> None:
+    """Adds up the wavefronts of phases; word [phases, lanes]: 4-byte words that are asked for, or -1."""
+    word = np.sort(word, axis=1)
+    distinct = np.ones(word.shape, bool)
+    distinct[:, 1:] = word[:, 1:] != word[:, :-1]
+    distinct &= word >= 0
+    bank = np.arange(len(word))[:, None] * BANKS + word % BANKS
+    each = np.bincount(bank[distinct], minlength=len(word) * BANKS).reshape(len(word), BANKS)
+    machine.counts.shared["wavefronts", kind] += int(each.max(1).sum())
+    machine.counts.shared["ideal", kind] += int((-(-distinct.sum(1) // BANKS)).sum())

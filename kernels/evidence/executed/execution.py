@@ -1,0 +1,64 @@
+"""One experiment executed on an imaginary card, in the process that compiles (`kernels.evidence.child_process`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernels.contract.accuracy import relative_error
+from kernels.contract.experiment import Experiment
+from kernels.contract.targets import Target
+from kernels.contract.targets import target as find_target
+from kernels.evidence.addresses import find
+from kernels.evidence.executed.imaginary_card import Card, Launched, card
+
+
+def execute_request(request: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an `Executed` row, as JSON has them.
+
+    request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}, "order"}.
+    """
+    experiment, target = find(request["experiment"]), find_target(request["target"])
+    here, error = execute(experiment, target, request["dtype"], request["sizes"], order=request["order"])
+    return {
+        "relative_error": error,
+        "tolerance": experiment.tolerance(request["dtype"]),
+        "launches": [told(one) for one in here.launched],
+    }
+
+
+def execute(
+    experiment: Experiment, target: Target, dtype: str, sizes: dict[str, int], **options: Any
+) -> tuple[Card, float]:
+    """The card after the experiment's own launcher ran on it, and the relative error of what came out.
+
+    options: those of `imaginary_card.card`. Raises NotExecutable for what a card would refuse.
+    """
+    with card(target, **options) as here:
+        inputs = experiment.inputs(**sizes, dtype=dtype, device="cpu", seed=0)
+        expected = experiment.expected(inputs)
+        return here, relative_error(experiment.results(inputs), expected)
+
+
+def told(one: Launched) -> dict[str, Any]:
+    """A launch as the fields of `executed.Launch`."""
+    counts = one.outcome.counts
+    traffic: dict[str, dict[str, int]] = {}
+    for (what, direction, tensor, _), n in (counts.traffic if counts else {}).items():
+        entry = traffic.setdefault(f"{direction} {tensor}", {"bytes": 0, "requests": 0, "sectors": 0})
+        entry[what] += n
+    return {
+        "label": one.label,
+        "programs": one.programs,
+        "races": list(one.outcome.races),
+        "traffic": traffic,
+        "wavefronts": sum(n for (what, _), n in counts.shared.items() if what == "wavefronts")
+        if counts
+        else 0,
+        "ideal_wavefronts": sum(n for (what, _), n in counts.shared.items() if what == "ideal")
+        if counts
+        else 0,
+        "barriers": counts.barriers if counts else 0,
+        "atomics": counts.atomics if counts else 0,
+        "tensor_flops": dict(counts.tensor_flops) if counts else {},
+        "special": dict(counts.special) if counts else {},
+    }

@@ -1,0 +1,78 @@
+"""Which instructions are known here, by their exact form, and how each is decoded.
+
+A form is an instruction's name with all its suffixes. Arithmetic is a table of exact forms
+(`arithmetic`); memory and matrix instructions are families, a regular expression that has to match
+the whole form. Whatever else a kernel holds is refused before anything runs, all of it in one error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from kernels.evidence.executed.ptx import CONTROL, Instruction, Kernel, NotExecutable
+
+Run = Callable[[Any, Any], None]
+Maker = Callable[[Kernel, Instruction, re.Match], Run]
+FAMILIES: dict[re.Pattern, Maker] = {}
+
+
+def family(pattern: str) -> Callable[[Maker], Maker]:
+    """Registers what decodes the forms that match `pattern` as a whole."""
+
+    def register(maker: Maker) -> Maker:
+        FAMILIES[re.compile(pattern)] = maker
+        return maker
+
+    return register
+
+
+def maker_of(form: str) -> tuple[Maker, re.Match] | None:
+    """What decodes this form, or None."""
+    for pattern, maker in FAMILIES.items():
+        if found := pattern.fullmatch(form):
+            return maker, found
+    return None
+
+
+def decode(kernel: Kernel) -> Kernel:
+    """Gives every instruction its `run`. Raises NotExecutable, naming all forms that are not known here."""
+    unknown: dict[str, str] = {}
+    known: dict[str, tuple[Maker, re.Match] | None] = {}
+    for one in kernel.code:
+        if one.form in CONTROL:
+            continue
+        if one.form not in known:
+            known[one.form] = maker_of(one.form)
+        try:
+            if known[one.form] is None:
+                raise NotExecutable(one.form)
+            maker, found = known[one.form]
+            one.run = guarded(kernel, one, maker(kernel, one, found))
+        except (NotExecutable, KeyError, IndexError, ValueError, AttributeError) as error:
+            why = "" if isinstance(error, NotExecutable) else f" ({', '.join(one.operands)[:80]})"
+            unknown.setdefault(one.form + why, one.where)
+    if unknown:
+        listed = "; ".join(f"{form} at {where}" for form, where in unknown.items())
+        raise NotExecutable(f"{kernel.name}: {len(unknown)} instructions are not known here: {listed}.")
+    return kernel
+
+
+def guarded(kernel: Kernel, one: Instruction, body: Run) -> Run:
+    """`body` for the threads whose predicate holds."""
+    if one.predicate is None:
+        return body
+    place, negated = kernel.index[one.predicate[0]], one.predicate[1]
+
+    def run(machine: Any, on: Any) -> None:
+        holds = machine.registers[place]
+        holds = ~holds if negated else holds
+        if holds.all():
+            return body(machine, on)
+        live = machine.full(holds) if on is None else holds & on
+        if live.any():
+            body(machine, live)
+        return None
+
+    return run

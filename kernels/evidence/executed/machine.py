@@ -1,0 +1,326 @@
+"""The machine: a batch of programs in lockstep, and the scheduler that takes them through a kernel.
+
+A register is an array that broadcasts to [programs, threads]: a constant is (1, 1), a program's number
+(programs, 1), a thread's (1, threads). It is replaced, never written into. `on` says which threads execute
+an instruction, None for all. Threads that are at the same place run together, lowest place first, which
+joins again what an `if` or a loop has parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernels.evidence.executed import access, arithmetic, conversions, matrix, tcgen05, warp, wgmma  # noqa: F401
+from kernels.evidence.executed.counts import Counts
+from kernels.evidence.executed.formats import UINT, bits
+from kernels.evidence.executed.memory import POISON, GlobalMemory
+from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel, NotExecutable
+from kernels.evidence.executed.races import GlobalRaces, SharedRaces
+
+WARP = 32
+LANES = 8192  # threads of a batch: more of them bring no more speed
+ATOM = 1024  # bytes; swizzles are of addresses, so each program's shared memory starts at a multiple
+ORDERS = ("forward", "reverse", "random", "interleaved")
+SPINS = 64  # branches back to themselves before every waiting group gets its turn
+
+
+class Machine:
+    """State of one batch. registers: see above; shared: uint8, of all programs one after another.
+
+    programs: their numbers in the launch; program: their places in the batch; base: where the shared
+    memory of each begins. now: the instruction that runs.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        memory: GlobalMemory,
+        programs: np.ndarray,
+        grid: tuple[int, int, int],
+        shared: int,
+        arguments: dict[str, np.ndarray],
+        counts: Counts | None,
+        races: bool,
+        global_races: GlobalRaces | None,
+    ) -> None:
+        self.kernel, self.memory, self.counts, self.global_races = kernel, memory, counts, global_races
+        self.shape = (len(programs), kernel.threads)
+        self.warps_each = kernel.threads // WARP
+        self.programs = np.asarray(programs, np.int64)[:, None]
+        self.program = np.arange(len(programs))[:, None]
+        self.warp = (np.arange(kernel.threads) // WARP)[None]
+        self.registers = [np.zeros((1, 1), bool if w == 1 else UINT[w]) for w in kernel.width.values()]
+        self.size = -(-max(shared, 16) // ATOM) * ATOM
+        self.shared = np.full(len(programs) * self.size, POISON, np.uint8)
+        self.base = self.program.astype(np.int64) * self.size
+        self.arguments, self.special = arguments, _special(kernel.threads, self.programs, grid)
+        self.now: Instruction = kernel.code[0]
+        self.found: dict[str, None] = {}
+        granule = _granule(kernel)
+        self.races = SharedRaces(len(programs), self.size, granule, self.report) if races else None
+        # asynchronous work: copies and products on their way, and how many groups each program has closed
+        self.copies: list[access.Copy] = []
+        self.copy_groups = np.zeros(len(programs), np.int64)
+        self.products: list[wgmma.Product] = []
+        self.product_groups = np.zeros(len(programs), np.int64)
+        self.unready: frozenset[int] = frozenset()  # registers that something in flight will write
+        self.tensor = tcgen05.TensorMemory(len(programs))
+        self.yields = False  # somebody waits for others: let them run
+
+    def report(self, what: str, why: str, count: int) -> None:
+        """A race, in a sentence; the same one is kept once."""
+        self.found[f"{what} by {why} ({count} cells)."] = None
+
+    def full(self, values: np.ndarray) -> np.ndarray:
+        """Values as [programs, threads]."""
+        return np.broadcast_to(values, self.shape)
+
+    def put(self, place: int, values: np.ndarray, on: np.ndarray | None) -> None:
+        """A register's new values for the threads in `on`."""
+        self.registers[place] = values if on is None else np.where(on, values, self.registers[place])
+
+    def threads(self, on: np.ndarray | None) -> np.ndarray:
+        """`on` as a mask."""
+        return np.ones(self.shape, bool) if on is None else on
+
+    def active(self, on: np.ndarray | None) -> np.ndarray:
+        """Which programs of the batch have a thread in `on`."""
+        return np.ones(self.shape[0], bool) if on is None else on.any(1)
+
+    def live_threads(self, on: np.ndarray | None) -> int:
+        """How many threads are in `on`."""
+        return self.shape[0] * self.shape[1] if on is None else int(on.sum())
+
+    def warps(self, on: np.ndarray | None) -> int:
+        """How many warps have a thread in `on`."""
+        if on is None:
+            return self.shape[0] * self.warps_each
+        return int(on.reshape(-1, WARP).any(1).sum())
+
+
+def _special(threads: int, programs: np.ndarray, grid: tuple[int, int, int]) -> dict[str, np.ndarray]:
+    thread = np.arange(threads, dtype=np.uint32)[None]
+    number = programs.astype(np.uint32)
+
+    def constant(value: int) -> np.ndarray:
+        return np.full((1, 1), value, np.uint32)
+
+    found = {
+        "%laneid": thread % np.uint32(WARP),
+        "%warpid": thread // np.uint32(WARP),
+        "global_smem": constant(0),
+    }
+    for i, axis in enumerate("xyz"):
+        before = int(np.prod(grid[:i]))
+        found[f"%tid.{axis}"] = thread if i == 0 else constant(0)
+        found[f"%ntid.{axis}"] = constant(threads if i == 0 else 1)
+        found[f"%ctaid.{axis}"] = number // np.uint32(before) % np.uint32(grid[i])
+        found[f"%nctaid.{axis}"] = constant(grid[i])
+    return found
+
+
+def _granule(kernel: Kernel) -> int:
+    """Bytes of the narrowest access to shared memory, at most 4: what a cell of the race detector covers."""
+    narrow = [
+        WIDTH[one.form.rsplit(".", 1)[1]] // 8
+        for one in kernel.code
+        if one.form.startswith(("ld.shared", "st.shared"))
+    ]
+    return min([4, *narrow])
+
+
+# -------------------------------------------------------------------------------------- scheduler
+
+
+class Scheduler:
+    """Who waits where. groups: place in the code -> threads that are about to run there, None for all.
+
+    meeting: place behind a barrier -> threads that have arrived there.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.groups: dict[int, np.ndarray | None] = {0: None}
+        self.meeting: dict[int, np.ndarray] = {}
+        self.alive = np.ones(machine.shape, bool)
+        self.everyone = True  # nobody has returned yet
+
+    def add(self, place: int, on: np.ndarray | None) -> None:
+        """These threads go on at `place`."""
+        there = self.groups.get(place)
+        if on is not None and there is not None:
+            on = there | on
+        if on is not None and self.everyone and on.all():
+            on = None
+        self.groups[place] = on
+
+    def barrier(self, place: int, on: np.ndarray | None) -> None:
+        """These threads wait until all of their program that still run have come here."""
+        machine = self.machine
+        if machine.counts is not None:
+            machine.counts.barriers += int(machine.active(on).sum())
+        if on is None and self.everyone and not self.meeting:
+            if machine.races is not None:
+                machine.races.barrier(slice(None))
+            return self.add(place, None)
+        mine = machine.threads(on)
+        self.meeting[place] = self.meeting[place] | mine if place in self.meeting else mine
+        return self.release()
+
+    def release(self) -> None:
+        """Lets the programs go on whose running threads are all at a barrier."""
+        if not self.meeting:
+            return
+        arrived = np.logical_or.reduce(list(self.meeting.values()))
+        complete = (arrived == self.alive).all(1) & arrived.any(1)
+        if not complete.any():
+            return
+        if self.machine.races is not None:
+            self.machine.races.barrier(complete)
+        for place, mask in list(self.meeting.items()):
+            if (free := mask & complete[:, None]).any():
+                self.add(place, free)
+            self.meeting[place] = mask & ~complete[:, None]
+            if not self.meeting[place].any():
+                del self.meeting[place]
+
+    def leave(self, on: np.ndarray) -> None:
+        """These threads have returned."""
+        self.alive &= ~on
+        self.everyone = False
+        self.release()
+
+    def run(self) -> Iterator[None]:
+        """Takes the batch to its end, a basic block at a time."""
+        machine, code = self.machine, self.machine.kernel.code
+        stuck, last = 0, -1
+        while self.groups:
+            place = min(self.groups)
+            if len(self.groups) > 1 and (stuck > SPINS or machine.yields):  # somebody spins: all in turn
+                place, stuck = min((p for p in self.groups if p > last), default=place), 0
+            machine.yields = False
+            on, first, last = self.groups.pop(place), place, place
+            warps = machine.warps(on) if machine.counts is not None else 0
+            while True:
+                one = machine.now = code[place]
+                place += 1
+                if machine.counts is not None:
+                    machine.counts.opcodes[one.form] += warps
+                if machine.unready and not machine.unready.isdisjoint(one.registers):
+                    wgmma.touched(machine, one, on)
+                if one.run is None:
+                    stuck = stuck + 1 if self._control(one, place, on) == first else 0
+                    break
+                one.run(machine, on)
+                if place in machine.kernel.leaders:
+                    self.add(place, on)
+                    break
+            yield
+        if self.meeting:
+            raise NotExecutable(f"{machine.kernel.name}: a barrier that not all threads of a program reach.")
+
+    def _control(self, one: Instruction, place: int, on: np.ndarray | None) -> int | None:
+        """A barrier, branch or return; where a branch leads."""
+        machine, live = self.machine, self.machine.threads(on)
+        if one.form == "bar.warp.sync":
+            self.add(place, on)
+            return None
+        if one.form == "bar.sync":
+            if len(one.operands) > 1 and int(one.operands[1], 0) != machine.shape[1] or one.predicate:
+                raise NotExecutable(f"{one}: a barrier of some warps: not known here.")
+            self.barrier(place, on)
+            return None
+        taken = live
+        if one.predicate is not None:
+            holds = machine.registers[machine.kernel.index[one.predicate[0]]]
+            taken = live & (~holds if one.predicate[1] else holds)
+        rest = live & ~taken
+        target = machine.kernel.labels[one.operands[0]] if one.operands else None
+        if taken.any():
+            if target is None:
+                self.leave(taken)
+            else:
+                self.add(target, on if not rest.any() else taken)
+        if rest.any():
+            self.add(place, on if not taken.any() else rest)
+        return target
+
+
+# ------------------------------------------------------------------------------------------ launch
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a launch left besides its results: counts (None if nobody counted) and races, in sentences."""
+
+    counts: Counts | None
+    races: tuple[str, ...]
+
+
+def launch(
+    kernel: Kernel,
+    memory: GlobalMemory,
+    grid: tuple[int, int, int],
+    arguments: list[int | float],
+    shared: int,
+    *,
+    order: str = "forward",
+    seed: int = 0,
+    batch: int | None = None,
+    count: bool = True,
+    races: bool = True,
+) -> Outcome:
+    """Runs a decoded kernel over a grid; pointers among `arguments` are addresses in `memory`.
+
+    shared: bytes of shared memory of a program. batch: programs in lockstep, by default what makes 8,192
+    threads. order: of programs, one of ORDERS; "interleaved" also lets single programs overtake each other
+    between basic blocks, by `seed`. Raises NotExecutable for what a card would refuse, ValueError for an
+    order that is none.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"order = {order!r}: choose one of {', '.join(ORDERS)}.")
+    total = int(np.prod(grid))
+    random, numbers = np.random.default_rng(seed), np.arange(total)
+    if order == "reverse":
+        numbers = numbers[::-1]
+    elif order != "forward":
+        numbers = random.permutation(total)
+    values = {
+        name: _argument(kind, value)
+        for (kind, name), value in zip(kernel.parameters, arguments, strict=False)
+    }
+    counts, found = Counts() if count else None, {}
+    across = None
+    if races:
+        across = GlobalRaces(
+            memory.bytes.size, total, lambda what, why, n: found.setdefault(f"{what}, {why} ({n} cells).")
+        )
+    many = batch or max(1, LANES // kernel.threads)
+    step = 1 if order == "interleaved" else many
+    waiting = [numbers[i : i + step] for i in range(0, total, step)][::-1]
+    running: list[tuple[Machine, Iterator[None]]] = []
+    while waiting or running:
+        while waiting and len(running) < (many if order == "interleaved" else 1):
+            machine = Machine(kernel, memory, waiting.pop(), grid, shared, values, counts, races, across)
+            running.append((machine, Scheduler(machine).run()))
+        at = int(random.integers(len(running))) if len(running) > 1 else 0
+        machine, blocks = running[at]
+        with np.errstate(all="ignore"):
+            if order == "interleaved":
+                ended = next(blocks, blocks) is blocks
+            else:
+                ended = all(True for _ in blocks)
+        if ended:
+            found |= machine.found
+            running.pop(at)
+    return Outcome(counts, tuple(found))
+
+
+def _argument(kind: str, value: int | float) -> np.ndarray:
+    if kind[0] == "f":
+        return bits(np.full((1, 1), value), kind)
+    return np.full((1, 1), int(value) & ((1 << WIDTH[kind]) - 1), UINT[WIDTH[kind]])

@@ -1,0 +1,217 @@
+"""Data races: two accesses to one place, one of them a write, with nothing that orders them.
+
+Comparing numbers can't find them, since threads run in lockstep here: a missing barrier changes no
+result. So every access leaves its mark, and what synchronises moves a clock. Between the programs of a
+launch the clocks are vectors that acquire and release join, as in FastTrack (Flanagan and Freund, 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Report = Callable[[str, str, int], None]
+NOBODY, IN_FLIGHT = -1, -2
+WARPS = 64  # more than a program has
+
+
+@dataclass
+class Reading:
+    """Cells of shared memory that a tensor core reads: of each of `programs`, by the warps from `warps` on.
+
+    cells: sorted places within a program; epoch: of each program when the read was waited for, -1 before.
+    """
+
+    programs: np.ndarray
+    warps: np.ndarray
+    cells: np.ndarray
+    epoch: np.ndarray
+
+
+class SharedRaces:
+    """Shared memory of a batch of programs; barriers are the only order between a program's warps.
+
+    A cell covers `granule` bytes and remembers its last writer and reader, as epoch * WARPS + warp; the
+    epoch of a program grows at each of its barriers. What is copied asynchronously is IN_FLIGHT until the
+    wait that lands it; what a tensor core reads is a Reading until that was waited for and a barrier passed.
+    """
+
+    def __init__(self, programs: int, size: int, granule: int, report: Report) -> None:
+        cells = programs * size // granule
+        self.granule, self.size, self.report = granule, size // granule, report
+        self.writer = np.full(cells, NOBODY, np.int32)
+        self.reader = np.full(cells, NOBODY, np.int32)
+        self.shared_in = np.full(cells, NOBODY, np.int32)  # the epoch in which several warps read it
+        self.epoch = np.zeros(programs, np.int32)
+        self.readings: list[Reading] = []
+
+    def cells(self, flat: np.ndarray, size: int) -> np.ndarray:
+        """Places of the cells of accesses of `size` bytes at these flat addresses, on a new last axis."""
+        return flat[..., None] // self.granule + np.arange(max(1, size // self.granule))
+
+    def barrier(self, programs: np.ndarray | slice) -> None:
+        """All threads of these programs have met."""
+        self.epoch[programs] += 1
+        self.readings = [
+            r for r in self.readings if ((r.epoch == -1) | (r.epoch == self.epoch[r.programs])).any()
+        ]
+
+    def _mark(self, program: np.ndarray, warp: np.ndarray) -> np.ndarray:
+        return self.epoch[program] * WARPS + warp
+
+    def read(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray, what: str) -> None:
+        """`what` reads these cells; program and warp broadcast to them."""
+        mark = np.broadcast_to(self._mark(program, warp), cells.shape)
+        self._unwritten(cells, mark, what)
+        old = self.reader[cells]
+        several = (old // WARPS == mark // WARPS) & (old != mark) & (old >= 0)
+        self.reader[cells] = mark
+        several |= self.reader[cells] != mark  # of several lanes at one cell the last is kept
+        if several.any():
+            self.shared_in[cells[several]] = mark[several] // WARPS
+
+    def _unwritten(self, cells: np.ndarray, mark: np.ndarray, what: str) -> None:
+        writer = self.writer[cells]
+        bad = (writer == IN_FLIGHT) | ((writer >= 0) & (writer // WARPS == mark // WARPS) & (writer != mark))
+        if bad.any():
+            self.report(
+                "shared memory is read",
+                f"{what}: written by another warp with no barrier since, or in flight",
+                int(bad.sum()),
+            )
+
+    def write(
+        self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray, what: str, *, in_flight: bool = False
+    ) -> None:
+        """`what` writes these cells, or will have done so when it has been waited for."""
+        mark = np.broadcast_to(self._mark(program, warp), cells.shape)
+        now = mark // WARPS
+        writer, reader = self.writer[cells], self.reader[cells]
+        bad = (writer == IN_FLIGHT) | ((writer >= 0) & (writer // WARPS == now) & (writer != mark))
+        bad |= (reader >= 0) & (reader // WARPS == now) & (reader != mark)
+        bad |= self.shared_in[cells] == now
+        if self.readings:
+            bad = bad | self._being_read(cells, program, warp)
+        if bad.any():
+            self.report(
+                "shared memory is written",
+                f"{what}: read or written by another warp with no barrier since, or in flight",
+                int(bad.sum()),
+            )
+        self.writer[cells] = IN_FLIGHT if in_flight else mark
+
+    def _being_read(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray) -> np.ndarray:
+        program, warp = (np.broadcast_to(x, cells.shape) for x in (program, warp))
+        inside = cells - program * self.size
+        low, high = inside.min(), inside.max()
+        bad = np.zeros(cells.shape, bool)
+        for one in self.readings:
+            if one.cells[-1] < low or one.cells[0] > high:
+                continue
+            at = np.searchsorted(one.cells, inside).clip(max=len(one.cells) - 1)
+            hit = one.cells[at] == inside
+            if not hit.any():
+                continue
+            for p, first, epoch in zip(one.programs, one.warps, one.epoch, strict=True):
+                other = (warp < first) | (warp >= first + 4)
+                still = (epoch == -1) | ((epoch == self.epoch[p]) & other)
+                bad |= hit & (program == p) & still
+        return bad
+
+    def land(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray) -> None:
+        """What was in flight has been waited for by these warps."""
+        self.writer[cells] = self._mark(program, warp)
+
+    def read_by_tensor_core(
+        self, offsets: np.ndarray, programs: np.ndarray, warps: np.ndarray, what: str
+    ) -> Reading:
+        """A tensor core begins to read: flat byte offsets within each of `programs`, for warps from `warps` on."""
+        cells = np.unique(offsets.reshape(-1) // self.granule)
+        each = cells + programs[:, None] * self.size
+        self._unwritten(each, np.broadcast_to(self._mark(programs, warps)[:, None], each.shape), what)
+        reading = Reading(programs, warps, cells, np.full(len(programs), -1, np.int32))
+        self.readings.append(reading)
+        return reading
+
+    def read_is_over(self, reading: Reading, programs: np.ndarray) -> None:
+        """These programs (a bool for each of the batch) have waited for it."""
+        over = programs[reading.programs] & (reading.epoch == -1)
+        reading.epoch[over] = self.epoch[reading.programs[over]]
+
+
+class GlobalRaces:
+    """Global memory, between the programs of one launch. Atomics are ordered among themselves.
+
+    A cell of two bytes remembers its last writer and reader, and when. A cell that several unordered
+    programs have read is not written again without a report, even by one that all have synchronised with.
+    """
+
+    SEVERAL = -2
+    GRANULE = 2
+
+    def __init__(self, size: int, programs: int, report: Report) -> None:
+        cells = size // self.GRANULE
+        self.report = report
+        self.writer = np.full(cells, NOBODY, np.int32)
+        self.written = np.zeros(cells, np.int32)
+        self.reader = np.full(cells, NOBODY, np.int32)
+        self.seen = np.zeros(cells, np.int32)
+        self.clock = np.eye(programs, dtype=np.int32)
+        self.at: dict[int, np.ndarray] = {}
+
+    def cells(self, address: np.ndarray, size: int) -> np.ndarray:
+        """Places of the cells of accesses of `size` bytes, on a new last axis."""
+        return address[..., None] // self.GRANULE + np.arange(max(1, size // self.GRANULE))
+
+    def _unordered(self, who: np.ndarray, program: np.ndarray, when: np.ndarray) -> np.ndarray:
+        return (who >= 0) & (who != program) & (self.clock[program, np.maximum(who, 0)] < when)
+
+    def read(self, cells: np.ndarray, program: np.ndarray, what: str) -> None:
+        """`program` (its number in the launch, for each cell) reads."""
+        program = np.broadcast_to(program, cells.shape)
+        bad = self._unordered(self.writer[cells], program, self.written[cells])
+        if bad.any():
+            self._tell("reads", what, cells, program, self.writer[cells], bad)
+        old = self.reader[cells]
+        alone = (old == NOBODY) | (old == program)
+        alone |= (old >= 0) & ~self._unordered(old, program, self.seen[cells])
+        self.reader[cells] = np.where(alone, program, self.SEVERAL)
+        self.seen[cells] = self.clock[program, program]
+        now = self.reader[cells]  # several programs may read one cell in this very instruction
+        self.reader[cells[(now != program) & (now != self.SEVERAL)]] = self.SEVERAL
+
+    def write(self, cells: np.ndarray, program: np.ndarray, what: str) -> None:
+        """`program` (its number in the launch, for each cell) writes."""
+        program = np.broadcast_to(program, cells.shape)
+        writer, reader = self.writer[cells], self.reader[cells]
+        bad = self._unordered(writer, program, self.written[cells])
+        bad |= (reader == self.SEVERAL) | self._unordered(reader, program, self.seen[cells])
+        self.writer[cells] = program
+        bad |= self.writer[cells] != program
+        if bad.any():
+            other = np.where(writer >= 0, writer, np.where(reader >= 0, reader, self.writer[cells]))
+            self._tell("writes", what, cells, program, other, bad)
+        self.written[cells] = self.clock[program, program]
+
+    def _tell(
+        self, verb: str, what: str, cells: np.ndarray, program: np.ndarray, other: np.ndarray, bad: np.ndarray
+    ) -> None:
+        first = np.flatnonzero(bad)[0]
+        mine, its, cell = (int(x.reshape(-1)[first]) for x in (program, other, cells))
+        self.report(
+            f"program {mine} {verb} at byte {cell * self.GRANULE}",
+            f"{what}: program {its} of the same launch was there and nothing orders the two",
+            int(bad.sum()),
+        )
+
+    def synchronise(self, program: int, address: int, *, acquire: bool, release: bool) -> None:
+        """An atomic of `program` at `address` that acquires what others released there, or releases."""
+        there = self.at.get(address)
+        if acquire and there is not None:
+            self.clock[program] = np.maximum(self.clock[program], there)
+        if release:
+            mine = self.clock[program]
+            self.at[address] = mine.copy() if there is None else np.maximum(mine, there)
+            self.clock[program, program] += 1

@@ -1,0 +1,198 @@
+"""Blackwell's matrix products and their tensor memory: tcgen05, of one program (cta_group::1).
+
+Tensor memory is 128 lanes by 512 columns of 4 bytes. An address is lane << 16 | column; a warp reaches the 32
+lanes of its place in its warpgroup only. One thread of a program starts a product; a commit lets an mbarrier
+of shared memory know when all that was started before has ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from kernels.evidence.executed import wgmma
+from kernels.evidence.executed.barriers import arrive
+from kernels.evidence.executed.descriptors import fetch
+from kernels.evidence.executed.formats import elements
+from kernels.evidence.executed.forms import Run, family
+from kernels.evidence.executed.operands import address, reader
+from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
+from kernels.evidence.executed.races import Reading
+
+WARP, LANES, COLUMNS = 32, 128, 512
+KINDS = {
+    "f16": {0: "f16", 1: "bf16"},
+    "f8f6f4": {0: "e4m3", 1: "e5m2"},
+}  # codes of the instruction descriptor
+
+
+class TensorMemory:
+    """Of a batch: words [programs, 128, 512], made at the first allocation; free: each program's next column.
+
+    loading: registers that a tcgen05.ld will write; reading: what products of a program read that no commit
+    has followed yet; committed: of (program, mbarrier), until somebody has seen its phase end.
+    """
+
+    def __init__(self, programs: int) -> None:
+        self.programs = programs
+        self.words = np.zeros((0, LANES, COLUMNS), np.uint32)
+        self.free = np.zeros(programs, np.int64)
+        self.loading: frozenset[int] = frozenset()
+        self.reading: dict[int, list[Reading]] = defaultdict(list)
+        self.committed: dict[tuple[int, int], list[Reading]] = defaultdict(list)
+        self.barriers: dict[tuple[int, int], Any] = {}
+
+
+@family(r"tcgen05\.alloc\.cta_group::1\.sync\.aligned\.shared::cta\.b32")
+def _allocate(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    get, columns = address(kernel, one.operands[0]), reader(kernel, one.operands[1])
+
+    def run(machine: Any, on: Any) -> None:
+        tensor = machine.tensor
+        if not len(tensor.words):
+            tensor.words = np.full((tensor.programs, LANES, COLUMNS), 0xFFFFFFFF, np.uint32)
+        live, where = machine.threads(on), machine.full(get(machine))
+        many = int(columns(machine).flat[0])
+        for p in np.flatnonzero(live.any(1)):
+            if tensor.free[p] + many > COLUMNS:
+                raise NotExecutable(
+                    f"{machine.now}: {many} columns more than the {COLUMNS} of tensor memory."
+                )
+            place = int(where[p, live[p].argmax()] + machine.base[p, 0])
+            machine.shared.view(np.uint32)[place // 4] = tensor.free[p]
+            tensor.free[p] += many
+
+    return run
+
+
+@family(
+    r"tcgen05\.(?:dealloc|relinquish_alloc_permit)\.cta_group::1\.sync\.aligned(?:\.b32)?|tcgen05\.fence::\w+"
+)
+def _nothing(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    """Nothing is freed before the program's end: no kernel here allocates again."""
+    return lambda machine, on: None
+
+
+@family(r"tcgen05\.wait::(ld|st)\.sync\.aligned")
+def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    def run(machine: Any, on: Any) -> None:
+        if found[1] == "ld":
+            machine.tensor.loading = frozenset()
+            wgmma.refresh(machine)
+
+    return run
+
+
+@family(r"tcgen05\.(ld|st)\.sync\.aligned\.(32x32b|16x32bx2)\.x(\d+)\.b32")
+def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    """Each lane's registers are columns of its row; of 16x32bx2 the upper half warp begins further right."""
+    load, halves = found[1] == "ld", found[2] == "16x32bx2"
+    data, where, *step = one.operands if load else (one.operands[-1], *one.operands[:-1])
+    further = int(step[0], 0) if halves else 0
+    names = vector(data)
+    if len(names) != int(found[3]):
+        raise NotExecutable(f"{one.form} of {len(names)} registers")
+    outs = [kernel.index[name] for name in names] if load else []
+    gets = [] if load else [reader(kernel, name) for name in names]
+    get, lane = address(kernel, where), np.arange(WARP)
+
+    def run(machine: Any, on: Any) -> None:
+        live = machine.threads(on).reshape(-1, WARP)
+        if (live.any(1) != live.all(1)).any():
+            raise NotExecutable(f"{machine.now} by a part of a warp: not known here.")
+        who = np.flatnonzero(live[:, 0])
+        program, warp = who // machine.warps_each, who % machine.warps_each
+        start = machine.full(get(machine)).reshape(-1, WARP)[who, 0]
+        row = (start >> 16)[:, None] + (lane % 16 if halves else lane)
+        column = (start & 0xFFFF)[:, None] + (lane // 16 * further if halves else 0 * lane)
+        if (row // WARP != (warp % 4)[:, None]).any():
+            raise NotExecutable(
+                f"{machine.now}: a warp may only touch its own {WARP} lanes of tensor memory."
+            )
+        words = machine.tensor.words
+        for i, out in enumerate(outs):
+            value = np.zeros(live.shape, np.uint32)
+            value[who] = words[program[:, None], row, column + i]
+            machine.put(out, value.reshape(machine.shape), on)
+        for i, value in enumerate(gets):
+            mine = machine.full(value(machine)).reshape(-1, WARP)[who]
+            words[program[:, None], row, column + i] = mine
+        if load and machine.races is not None:
+            machine.tensor.loading |= frozenset(outs)
+            machine.unready |= frozenset(outs)
+
+    return run
+
+
+@family(r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one\.shared::cluster\.b64")
+def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    get = address(kernel, one.operands[0])
+
+    def run(machine: Any, on: Any) -> None:
+        where, tensor = machine.full(get(machine)), machine.tensor
+        for p, t in zip(*np.nonzero(machine.threads(on)), strict=True):
+            arrive(machine, int(p), int(where[p, t]))
+            tensor.committed[int(p), int(where[p, t])] += tensor.reading.pop(int(p), [])
+
+    return run
+
+
+@family(r"tcgen05\.mma\.cta_group::1\.kind::(f16|f8f6f4)")
+def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    """d[m, n] = a[m, k] b[k, n] (+ d): d in tensor memory, b in shared memory, a in either.
+
+    The 32-bit instruction descriptor: kinds in bits 7-9 and 10-12, transposes in 15 and 16, n / 8 in 17-22,
+    m / 16 in 24-28 (PTX ISA, "Instruction descriptor").
+    """
+    to, of, b_at, shape, keep = one.operands
+    d_at, in_tensor_memory = address(kernel, to), of.startswith("[")
+    a_at = address(kernel, of) if in_tensor_memory else reader(kernel, of, "b64")
+    b_at, shape = reader(kernel, b_at, "b64"), reader(kernel, shape)
+    keep = reader(kernel, keep, "pred")
+    kinds, depth = KINDS[found[1]], 16 if found[1] == "f16" else 32
+
+    def run(machine: Any, on: Any) -> None:
+        live = machine.threads(on)
+        if (live.sum(1) > 1).any():
+            raise NotExecutable(f"{machine.now}: more than one thread of a program starts it.")
+        for p in np.flatnonzero(live.any(1)):
+            _product(machine, int(p), int(live[p].argmax()))
+
+    def _product(machine: Any, p: int, t: int) -> None:
+        def mine(get: Any) -> int:
+            return int(machine.full(get(machine))[p, t])
+
+        words, code, here = machine.tensor.words, mine(shape), np.array([p])
+        m, n = (code >> 24 & 31) << 4, (code >> 17 & 63) << 3
+        a_kind, b_kind = kinds[code >> 7 & 7], kinds[code >> 10 & 7]
+        lanes = np.arange(LANES) if m == LANES else np.arange(64) // 16 * 32 + np.arange(64) % 16
+        b = np.array([mine(b_at)])
+        y, places = fetch(machine, b, here, n, depth, b_kind, bool(code >> 16 & 1), "sm_100")
+        if in_tensor_memory:
+            at = mine(a_at)
+            wide = depth * (1 if a_kind in ("e4m3", "e5m2") else 2) // 4
+            x = elements(words[p, (at >> 16) + lanes, (at & 0xFFFF) : (at & 0xFFFF) + wide], a_kind)
+        else:
+            a = np.array([mine(a_at)])
+            x, more = fetch(machine, a, here, m, depth, a_kind, bool(code >> 15 & 1), "sm_100")
+            x, places = x[0], [*places, *more]
+        at = mine(d_at)
+        rows, columns = (at >> 16) + lanes, slice(at & 0xFFFF, (at & 0xFFFF) + n)
+        d = x @ y[0].T
+        if machine.full(keep(machine))[p, t]:
+            d = d + words[p, rows, columns].view(np.float32)
+        words[p, rows, columns] = np.ascontiguousarray(d, np.float32).view(np.uint32)
+        if machine.races is not None:
+            warp = np.array([t // WARP])
+            machine.tensor.reading[p] += [
+                machine.races.read_by_tensor_core(one, here, warp, str(machine.now)) for one, _ in places
+            ]
+        if machine.counts is not None:
+            where = " from tensor memory" if in_tensor_memory else ""
+            label = f"tcgen05.mma m{m}n{n}k{depth}.{a_kind}{where}"
+            machine.counts.tensor_flops[label] += 2 * m * n * depth
+
+    return run
