@@ -16,7 +16,7 @@ LAB ?= lab2-linear
 GRADES ?= grades
 
 .PHONY: help book site test lab format outputs messages clean test-triton-matrix benchmark
-.PHONY: test-specialisations labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
+.PHONY: test-specialisations test-executed labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make benchmark             time the pages in a browser"
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
 	@echo "make test-specialisations  compile all that the sweeps launch, for every chip"
+	@echo "make test-executed         run all that is compiled, for every chip, on this CPU"
 	@echo "make labs-release          the labs' student and instructor copies, and a zip of both"
 	@echo "make labs-check            nbgrader validates the masters, and that untouched copies fail"
 	@echo "make labs-grade SUBMISSIONS=folder [LAB=lab2-linear] [GRADES=grades] [GRADE_OPTIONS=...]"
@@ -62,6 +63,9 @@ test-triton-matrix: $(STAMP)
 
 test-specialisations: $(STAMP)
 	@EVERY_CHIP=1 $(PY) -m pytest -q tests/kernels/test_compiled.py
+
+test-executed: $(STAMP)
+	@EVERY_CHIP=1 $(PY) -m pytest -q tests/kernels/executed
 
 benchmark: site
 	@$(PY) benchmarks/page.py

@@ -23,10 +23,10 @@ def card(monkeypatch):
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index=0: properties)
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index=0: (size - 2**30, size))
         monkeypatch.setattr(devices, "MODE", mode)
-        devices.this_chip.cache_clear()
+        devices._chip_here.cache_clear()
 
     yield pretend
-    devices.this_chip.cache_clear()
+    devices._chip_here.cache_clear()
 
 
 def test_without_a_gpu_it_says_that_bytes_are_counted(monkeypatch):

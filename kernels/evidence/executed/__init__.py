@@ -94,7 +94,8 @@ class Executed:
 
     def check(self) -> None:
         """Raise PhysicsDisagrees where the result is wrong or programs or threads race."""
-        where = f"{self.experiment} on {self.target} ({', '.join(f'{k} = {v}' for k, v in self.sizes.items())}, {self.dtype})"
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
+        where = f"{self.experiment} on {self.target} ({sizes}, {self.dtype})"
         if not self.relative_error <= self.tolerance:  # a NaN disagrees too
             raise PhysicsDisagrees(
                 f"{where}: relative error {self.relative_error:.2g}, allowed {self.tolerance:.2g}: the "

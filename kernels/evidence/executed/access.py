@@ -95,8 +95,8 @@ def shared_place(machine: Any, lanes: np.ndarray, size: int, on: Any) -> np.ndar
     live = lanes if on is None else lanes[on]
     if (live & (size - 1)).any() or live.min() < 0 or live.max() + size > machine.size:
         raise NotExecutable(
-            f"{machine.now}: a shared address outside the {machine.size} bytes of a program, or no multiple of "
-            f"its {size} bytes."
+            f"{machine.now}: a shared address outside a program's {machine.size} bytes, or no "
+            f"multiple of its {size} bytes."
         )
     return (lanes if on is None else np.where(on, lanes, 0)) + machine.base
 
@@ -184,7 +184,7 @@ def _synchronise(machine: Any, lanes: np.ndarray, live: np.ndarray, order: str) 
 
 @dataclass
 class Copy:
-    """Bytes on their way into shared memory. group: the number, in each program, of the group it belongs to."""
+    """Bytes on their way into shared memory. group: the number of its group, in each program."""
 
     index: np.ndarray
     words: np.ndarray
@@ -196,7 +196,7 @@ class Copy:
 
 @family(rf"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global{POLICY}")
 def _copy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    """It lands at its wait, as late as it may. The last operand, if any, says how many bytes are not zeros."""
+    """It lands at its wait, as late as it may. A last operand says how many of its bytes are not zeros."""
     to, of = (address(kernel, text) for text in one.operands[:2])
     size = int(one.operands[2], 0)
     filled = reader(kernel, one.operands[3]) if len(one.operands) == 4 else None

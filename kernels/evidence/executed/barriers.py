@@ -61,7 +61,7 @@ def _arrive(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
 @family(r"mbarrier\.(?:try|test)_wait\.parity\.shared(?:::cta)?\.b64")
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    """True once the phase of this parity is over; whoever has seen that knows that its products have ended."""
+    """True once the phase of this parity is over; who has seen that knows that its products have ended."""
     out = kernel.index[one.operands[0]]
     get, parity = address(kernel, one.operands[1]), reader(kernel, one.operands[2])
 

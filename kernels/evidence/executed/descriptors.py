@@ -59,7 +59,7 @@ def fetch(
     machine: Any, descriptors: np.ndarray, programs: np.ndarray, rows: int, depth: int, kind: str,
     transposed: bool, chip: str,
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:  # fmt: skip
-    """An operand's numbers [n, rows, depth], for n descriptors of the programs with these places in the batch.
+    """An operand's numbers [n, rows, depth], for n descriptors, of the programs at these places.
 
     And where they lie: for each distinct descriptor its offsets and which of the n have it.
     """

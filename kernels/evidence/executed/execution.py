@@ -1,4 +1,4 @@
-"""One experiment executed on an imaginary card, in the process that compiles (`kernels.evidence.child_process`)."""
+"""One experiment on an imaginary card, in the process that compiles (`kernels.evidence.child_process`)."""
 
 from __future__ import annotations
 

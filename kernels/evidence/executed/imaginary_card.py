@@ -158,7 +158,7 @@ class _Launcher:
 
 @functools.lru_cache(maxsize=512)
 def decoded(text: str) -> ptx.Kernel:
-    """The kernel of a PTX text, ready to run. Raises NotExecutable naming every instruction not known here."""
+    """The kernel of a PTX text, ready to run. Raises NotExecutable, naming all instructions not known."""
     return decode(ptx.read(text))
 
 

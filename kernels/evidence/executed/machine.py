@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -310,10 +309,7 @@ def launch(
         at = int(random.integers(len(running))) if len(running) > 1 else 0
         machine, blocks = running[at]
         with np.errstate(all="ignore"):
-            if order == "interleaved":
-                ended = next(blocks, blocks) is blocks
-            else:
-                ended = all(True for _ in blocks)
+            ended = next(blocks, blocks) is blocks if order == "interleaved" else all(True for _ in blocks)
         if ended:
             found |= machine.found
             running.pop(at)

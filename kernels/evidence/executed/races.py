@@ -127,7 +127,7 @@ class SharedRaces:
     def read_by_tensor_core(
         self, offsets: np.ndarray, programs: np.ndarray, warps: np.ndarray, what: str
     ) -> Reading:
-        """A tensor core begins to read: flat byte offsets within each of `programs`, for warps from `warps` on."""
+        """A tensor core begins to read at these offsets of each program, for the warps from `warps` on."""
         cells = np.unique(offsets.reshape(-1) // self.granule)
         each = cells + programs[:, None] * self.size
         self._unwritten(each, np.broadcast_to(self._mark(programs, warps)[:, None], each.shape), what)

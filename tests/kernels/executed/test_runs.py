@@ -1,0 +1,71 @@
+"""Every kernel of the book, as compiled for a chip, run on this CPU against float64."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from kernels.contract import devices
+from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.targets import TARGETS
+from kernels.evidence import executed
+from kernels.evidence.experiments import all_experiments
+from kernels.evidence.sweeps import sweep
+from tests.kernels.toy import experiment as toy
+
+ALL = all_experiments()
+# The chip that plans stand in for runs everything; EVERY_CHIP=1 runs it on each (`make test-executed`). The
+# others show that their own instructions are known.
+WHOLE = executed.EXECUTABLE if os.environ.get("EVERY_CHIP") else (devices.STAND_IN,)
+INSTRUCTION = {"sm_80": "mma.sync", "sm_90": "wgmma", "sm_100": "tcgen05.mma", "sm_120": "mma.sync"}
+LARGE = {"m": 128, "k": 256, "n": 256}
+
+
+@pytest.fixture(scope="module")
+def every():
+    """(key, target) -> rows, one for each counted size: all of it in one child process."""
+    wanted = [
+        (one, chip, sizes)
+        for one in ALL.values()
+        for chip in WHOLE
+        if not executed.why_not(one, TARGETS[chip])
+        for sizes in sweep(one, "counted")
+    ]
+    wanted += [(ALL["matmul"], chip, LARGE) for chip in INSTRUCTION if chip not in WHOLE]
+    found: dict[tuple[str, str], list[executed.Executed]] = {}
+    for row in executed.cases(wanted):
+        found.setdefault((row.experiment, row.target), []).append(row)
+    return found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_compiled_code_is_right_and_nothing_races(every, name):
+    rows = [row for (key, _), rows in every.items() if key == name for row in rows]
+    assert rows
+    for row in rows:
+        row.check()
+
+
+@pytest.mark.parametrize("chip", INSTRUCTION)
+def test_each_chip_multiplies_with_its_own_instruction(every, chip):
+    row = every["matmul", chip][0]
+    assert {name.split()[0] for name in row.tensor_flops} == {INSTRUCTION[chip]}
+    m, k, n = (row.sizes[axis] for axis in "mkn")
+    assert sum(row.tensor_flops.values()) == 2 * m * k * n, "these tiles divide the matrices"
+
+
+def test_a_result_that_is_wrong_and_a_race_are_refused(every):
+    row = every["matmul", devices.STAND_IN][0]
+    with pytest.raises(PhysicsDisagrees, match=r"matmul on sm_90 \(m = 128.*relative error 0.5, allowed"):
+        executed.Executed(**{**vars(row), "relative_error": 0.5}).check()
+    with pytest.raises(PhysicsDisagrees, match="relative error nan"):
+        executed.Executed(**{**vars(row), "relative_error": float("nan")}).check()
+    raced = executed.Launch(**{**vars(row.launches[0]), "races": ("a and b meet.",)})
+    with pytest.raises(PhysicsDisagrees, match="1 data races, the first: a and b meet."):
+        executed.Executed(**{**vars(row), "launches": (raced,)}).check()
+
+
+def test_a_chip_whose_code_is_not_known_is_refused_with_those_that_are():
+    with pytest.raises(Unsupported, match="target = 'gfx942'.*choose sm_80, sm_90, sm_100, sm_120"):
+        executed.run(toy, targets=["gfx942"])
