@@ -1,8 +1,7 @@
 """Arithmetic, comparison and selection: a table of exact opcode forms.
 
-Floating point is IEEE single precision as NumPy has it. `fma` forms the exact product in double
-precision and rounds the sum twice, to double and to single, where hardware rounds once; approximate
-functions (ex2, rsqrt, div.full) are NumPy's: the last bit is not a card's.
+Floating point is IEEE arithmetic, `fma` rounded once. Approximate functions (ex2, rsqrt, div.full) are
+NumPy's: the last bit is not a card's.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ from kernels.evidence.executed.operands import reader
 from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel
 
 SMALLEST_NORMAL = np.float32(2.0**-126)
+MANTISSA_BEYOND_SINGLE = (1 << 29) - 1  # bits of a double that a single has not
+HALF_A_STEP = 1 << 28  # such bits of what lies in the middle between two singles
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,32 @@ class Operation:
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c in float32; the product is exact."""
-    return (a.astype(np.float64) * b + c).astype(np.float32)
+    """a * b + c of float32, rounded once. The product is exact in double precision, the sum may not be."""
+    product = a.astype(np.float64) * b
+    total = product + c
+    middle = total.view(np.int64) & MANTISSA_BEYOND_SINGLE == HALF_A_STEP  # where a second rounding errs
+    if (middle | (np.abs(total) < SMALLEST_NORMAL)).any():
+        total = _sum_to_odd(product, c, total)
+    return total.astype(np.float32)
+
+
+def fma_of_halves(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c of numbers of 16 bits, to odd in float32: it is still to be rounded."""
+    product = a.astype(np.float64) * b
+    return formats.to_odd(_sum_to_odd(product, c, product + c))
+
+
+def _sum_to_odd(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """total = a + b, made odd in its last bit where it is not exact: no later rounding sees a false middle.
+
+    The error of the sum is Knuth's; rounding to odd is of Boldo and Melquiond, "Emulation of FMA" (2008).
+    """
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    bits = total.view(np.int64)
+    away = np.where((error > 0) == (total > 0), 1, -1)
+    inexact = (error != 0) & np.isfinite(total) & (bits & 1 == 0)
+    return np.where(inexact, bits + away, bits).view(np.float64)
 
 
 def flushed(x: np.ndarray) -> np.ndarray:
@@ -58,9 +83,20 @@ def _rsqrt(x: np.ndarray) -> np.ndarray:
     return np.float32(1) / np.sqrt(x)
 
 
-def _many(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Of two or three operands (sm_100). NumPy would take a third for the place of the result."""
-    return lambda a, b, *more: function(function(a, b), *more) if more else function(a, b)
+def _extreme(function: Callable, zeros: Callable) -> Callable[..., np.ndarray]:
+    """max or min of two or three operands (sm_100); NumPy would take a third for the place of the result.
+
+    +0 is above -0, which NumPy leaves open; zeros: of the bits of two equal numbers.
+    """
+
+    def of(a: np.ndarray, b: np.ndarray, *more: np.ndarray) -> np.ndarray:
+        found = function(a, b)
+        if (found == 0).any():
+            equal = zeros(a.view(np.uint32), b.view(np.uint32)).view(np.float32)
+            found = np.where(a == b, equal, found)
+        return of(found, *more) if more else found
+
+    return of
 
 
 def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -143,15 +179,16 @@ _add("mul.{}", "f32 f32x2", np.multiply)
 _add("add.rn.{}", "bf16x2 f16x2", np.add)
 _add("sub.rn.{}", "bf16x2 f16x2", np.subtract)
 _add("mul.rn.{}", "bf16x2 f16x2", np.multiply)
-_add("fma.rn.{}", "f32 f32x2 bf16x2 f16x2", fma, 3)
+_add("fma.rn.{}", "f32 f32x2", fma, 3)
+_add("fma.rn.{}", "bf16x2 f16x2", fma_of_halves, 3)
 _add("fma.rn.ftz.{}", "f32", _ftz(fma), 3)
 _add("div.full.{}", "f32", np.divide)
 _add("neg.{}", "f32 s32", np.negative, 1)
 _add("abs.{}", "f32", np.abs, 1)
-_add("max.{}", "f32", _many(np.fmax))
-_add("min.{}", "f32", _many(np.fmin))
-_add("max.NaN.{}", "f32", _many(np.maximum))
-_add("min.NaN.{}", "f32", _many(np.minimum))
+_add("max.{}", "f32", _extreme(np.fmax, np.bitwise_and))
+_add("min.{}", "f32", _extreme(np.fmin, np.bitwise_or))
+_add("max.NaN.{}", "f32", _extreme(np.maximum, np.bitwise_and))
+_add("min.NaN.{}", "f32", _extreme(np.minimum, np.bitwise_or))
 _add("ex2.approx.{}", "f32", np.exp2, 1, special=True)
 _add("ex2.approx.ftz.{}", "f32", _ftz(np.exp2), 1, special=True)
 _add("rsqrt.approx.{}", "f32", _rsqrt, 1, special=True)

@@ -79,9 +79,9 @@ def _floating(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
     def run(machine: Any, on: Any) -> None:
         values = formats.numbers(get(machine), of)
-        if to == "f16" and of == "s16":
-            values = values.astype(np.float64)
-        machine.put(out, formats.bits(values if to != "bf16" else values.astype(np.float32), to), on)
+        if of[0] == "s" and to in ("bf16", "f16"):
+            values = formats.to_odd(values.astype(np.float64))  # or a whole number is rounded twice
+        machine.put(out, formats.bits(values, to), on)
 
     return run
 

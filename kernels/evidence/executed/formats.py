@@ -45,6 +45,17 @@ def bf16(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.uint32(0x7FFF), rounded).astype(np.uint16)
 
 
+def to_odd(values: np.ndarray) -> np.ndarray:
+    """float64 as float32 whose last bit is 1 where that is not exact: rounded again, it is rounded once."""
+    near = values.astype(np.float32)
+    off = near != values
+    if not off.any():
+        return near
+    whole = near.view(np.uint32)
+    cut = whole - (np.abs(near) > np.abs(values))
+    return np.where(off & ~np.isnan(values), cut | np.uint32(1), whole).astype(np.uint32).view(np.float32)
+
+
 def halves(words: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """The low and the high number of packed pairs, "bf16x2" or "f16x2", as float32."""
     low, high = words & np.uint32(0xFFFF), words >> np.uint32(16)
