@@ -24,6 +24,7 @@ WHOLE = {
 FLOATING = {
     "cvt.f32.bf16": ("f32", "bf16"),
     "cvt.f32.f16": ("f32", "f16"),
+    "cvt.bf16.f16": ("bf16", "f16"),
     "cvt.rn.bf16.f32": ("bf16", "f32"),
     "cvt.rn.f16.f32": ("f16", "f32"),
     "cvt.rn.f32.s32": ("f32", "s32"),
