@@ -185,6 +185,7 @@ _add("fma.rn.ftz.{}", "f32", _ftz(fma), 3)
 _add("div.full.{}", "f32", np.divide)
 _add("neg.{}", "f32 s32", np.negative, 1)
 _add("abs.{}", "f32", np.abs, 1)
+EXTREMES = {f"{of}{nan}.f32" for of in ("max", "min") for nan in ("", ".NaN")}  # of two or three
 _add("max.{}", "f32", _extreme(np.fmax, np.bitwise_and))
 _add("min.{}", "f32", _extreme(np.fmin, np.bitwise_or))
 _add("max.NaN.{}", "f32", _extreme(np.maximum, np.bitwise_and))
@@ -286,7 +287,7 @@ def as_bits(values: np.ndarray, kind: str) -> np.ndarray:
 def _decoded(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     operation = TABLE[one.form]
     kinds = operation.operands
-    if len(one.operands) - 1 > len(kinds):  # max and min of three
+    if len(one.operands) == 4 and one.form in EXTREMES:
         kinds = (*kinds, kinds[-1])
     out, result, function = kernel.index[one.operands[0]], operation.result, operation.function
     gets = [reader(kernel, text, kind) for text, kind in zip(one.operands[1:], kinds, strict=True)]

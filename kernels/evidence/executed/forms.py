@@ -42,6 +42,8 @@ def decode(kernel: Kernel) -> Kernel:
     known: dict[str, tuple[Maker, re.Match] | None] = {}
     for one in kernel.code:
         if one.form in CONTROL:
+            if not _is_known(kernel, one):
+                unknown.setdefault(f"{one.form} ({', '.join(one.operands)[:80]})", one.where)
             continue
         if one.form not in known:
             known[one.form] = maker_of(one.form)
@@ -57,6 +59,15 @@ def decode(kernel: Kernel) -> Kernel:
         listed = "; ".join(f"{form} at {where}" for form, where in unknown.items())
         raise NotExecutable(f"{kernel.name}: {len(unknown)} instructions are not known here: {listed}.")
     return kernel
+
+
+def _is_known(kernel: Kernel, one: Instruction) -> bool:
+    """Whether the scheduler can carry out this branch, return or barrier (of all threads, number 0)."""
+    if one.form == "bar.sync":
+        return one.predicate is None and one.operands in (("0",), ("0", str(kernel.threads)))
+    if one.form.startswith("bra"):
+        return one.operands[0] in kernel.labels
+    return one.predicate is None or one.form in ("ret", "exit")
 
 
 def guarded(kernel: Kernel, one: Instruction, body: Run) -> Run:

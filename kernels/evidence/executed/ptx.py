@@ -139,9 +139,13 @@ def _fill(kernel: Kernel, lines: list[str], files: dict[str, str]) -> None:
             if text.endswith(":"):
                 kernel.labels[text[:-1]] = len(kernel.code)
                 continue
-            negated, register, form, operands = _INSTRUCTION.match(text).groups()
+            found = _INSTRUCTION.fullmatch(text)
+            if found is None:
+                raise NotExecutable(f"PTX that can't be read: {text[:60]!r} at {where or 'no line'}.")
+            negated, register, form, operands = found.groups()
             predicate = (register, bool(negated)) if register else None
             kernel.code.append(Instruction(form, split(operands), predicate, where))
+    kernel.code.append(Instruction("ret", (), None, where))  # a kernel may end without one
 
 
 def _scoped(name: str, scopes: list[dict[str, str]]) -> str:

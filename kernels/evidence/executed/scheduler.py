@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernels.evidence.executed import wgmma
-from kernels.evidence.executed.ptx import Instruction, NotExecutable
+from kernels.evidence.executed.ptx import Instruction
 
 SPINS = 64  # branches back to themselves before every waiting group gets its turn
 
@@ -101,8 +101,6 @@ class Scheduler:
                     self.add(place, on)
                     break
             yield
-        if self.meeting:
-            raise NotExecutable(f"{machine.kernel.name}: a barrier that not all threads of a program reach.")
 
     def _control(self, one: Instruction, place: int, on: np.ndarray | None) -> int | None:
         """A barrier, branch or return; where a branch leads."""
@@ -111,8 +109,6 @@ class Scheduler:
             self.add(place, on)
             return None
         if one.form == "bar.sync":
-            if len(one.operands) > 1 and int(one.operands[1], 0) != machine.shape[1] or one.predicate:
-                raise NotExecutable(f"{one}: a barrier of some warps: not known here.")
             self.barrier(place, on)
             return None
         taken = live

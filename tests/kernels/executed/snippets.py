@@ -87,7 +87,8 @@ def step(state: Any, on: np.ndarray | None = None) -> None:
     with np.errstate(all="ignore"):
         for one in state.kernel.code:
             state.now = one
-            one.run(state, on)
+            if one.run is not None:
+                one.run(state, on)
 
 
 def results(form: str, result: int, operands: Sequence[np.ndarray]) -> np.ndarray:
