@@ -119,6 +119,19 @@ class Accelerator:
         return self.interconnect_bandwidth
 
     @cached_property
+    def matrix_flops_per_cycle(self) -> int | None:
+        """Dense FLOP of 16 bits that one multiprocessor does a cycle, as `derivation` has it; else None."""
+        found = re.match(r"\d+ (?:SM|CU) x (\d+)\b", self.derivation)
+        return int(found[1]) if found else None
+
+    @cached_property
+    def clock(self) -> float | None:
+        """Hz at which its multiprocessors reach the printed peak of 16 bits; None if that is not known."""
+        if self.matrix_flops_per_cycle is None:
+            return None
+        return self.peaks[self.default_dtype] / (self.sm_count * self.matrix_flops_per_cycle)
+
+    @cached_property
     def default_dtype(self) -> str:
         """bf16 where the card has it, else fp16: what an LLM's weights would be run in."""
         return "bf16" if "bf16" in self.peaks else "fp16"

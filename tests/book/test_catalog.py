@@ -321,6 +321,23 @@ def test_a_roof_of_an_unknown_unit_or_dtype_is_refused():
         catalog.roof_peak("h100_sxm", "mxfp")
 
 
+@pytest.mark.parametrize(
+    ("id", "flops_per_cycle", "ghz"),
+    [("t4", 1024, 1.59), ("a100_80gb_sxm", 2048, 1.41), ("h100_sxm", 4096, 1.83), ("b200", 8192, 1.856)],
+)
+def test_a_multiprocessor_reaches_the_printed_peak_at_the_boost_clock(id, flops_per_cycle, ghz):
+    card = catalog.accelerator(id)
+    assert card.matrix_flops_per_cycle == flops_per_cycle
+    assert card.clock == pytest.approx(ghz * 1e9, rel=2e-3)
+
+
+def test_every_clock_found_is_one_that_silicon_has():
+    clocks = [card.clock for card in catalog.accelerators() if card.clock is not None]
+    assert clocks
+    assert all(1e9 < clock < 3e9 for clock in clocks)
+    assert catalog.accelerator("tpu_v5e").clock is None
+
+
 def test_importing_the_catalog_is_light_and_needs_no_working_directory(tmp_path):
     root = str(Path(catalog.__file__).parents[2])
     code = (

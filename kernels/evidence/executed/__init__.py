@@ -50,7 +50,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Executed:
-    """One experiment on one target at one size. relative_error: ||y - reference|| / ||reference||."""
+    """One experiment on one target at one size. relative_error: ||y - reference|| / ||reference||.
+
+    compulsory_bytes: what has to cross the memory bus once, by the formula, not the execution.
+    """
 
     experiment: str
     target: str
@@ -59,6 +62,7 @@ class Executed:
     tolerance: float
     launches: tuple[Launch, ...]
     sizes: Mapping[str, int] = field(default_factory=dict)
+    compulsory_bytes: float = 0.0
 
     @property
     def races(self) -> tuple[str, ...]:
@@ -170,6 +174,7 @@ def _row(key: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> Exe
         answer["tolerance"],
         launches,
         request["sizes"],
+        answer["compulsory_bytes"],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernels.contract import devices
 from kernels.contract.accuracy import relative_error
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import Target
@@ -19,7 +20,10 @@ def execute_request(request: dict[str, Any]) -> dict[str, Any]:
     """
     experiment, target = find(request["experiment"]), find_target(request["target"])
     here, error = execute(experiment, target, request["dtype"], request["sizes"], order=request["order"])
+    with devices.imagined(target):  # a mixed dtype's products are in what this card has
+        itemsizes = experiment.itemsizes(request["dtype"])
     return {
+        "compulsory_bytes": float(experiment.cost(**request["sizes"], **itemsizes).bytes),
         "relative_error": error,
         "tolerance": experiment.tolerance(request["dtype"]),
         "launches": [told(one) for one in here.launched],
