@@ -39,7 +39,7 @@ def decode_attention_kernel(
     tile = program % HEAD_TILES
     split = program // HEAD_TILES % SPLITS
     sequence = (program // (HEAD_TILES * SPLITS) // kv_heads).to(tl.int64)
-    kv_head = program // (HEAD_TILES * SPLITS) % kv_heads
+    kv_head = (program // (HEAD_TILES * SPLITS) % kv_heads).to(tl.int64)
     length = context
     if RAGGED:
         length = tl.minimum(tl.load(lengths_ptr + sequence).to(tl.int32), context)
@@ -65,7 +65,9 @@ def decode_attention_kernel(
     v_offsets = rs[:, None] * stride_vs + rd[None, :]  # [BLOCK_CONTEXT, BLOCK_DIM]
 
     top = tl.full((BLOCK_HEADS,), float("-inf"), tl.float32)  # running maximum score
-    total = tl.zeros((BLOCK_HEADS,), tl.float32)  # running sum of 2^(score - top)
+    # Running sums of 2^(score - top), one for each place in a block: in the loop each
+    # thread adds to its own, after the loop they are added up, once.
+    totals = tl.zeros((BLOCK_HEADS, BLOCK_CONTEXT), tl.float32)
     acc = tl.zeros((BLOCK_HEADS, BLOCK_DIM), tl.float32)  # the same sum, of v's rows
     for block in range(start, stop, BLOCK_CONTEXT):
         here = block + rs < stop  # [BLOCK_CONTEXT]
@@ -78,13 +80,14 @@ def decode_attention_kernel(
         higher = tl.maximum(top, tl.max(scores, 1))
         fade = tl.exp2(top - higher)  # what earlier sums are worth under a new maximum
         p = tl.exp2(scores - higher[:, None])
-        total = total * fade + tl.sum(p, 1)
+        totals = totals * fade[:, None] + p
         acc = acc * fade[:, None]
         acc = tl.dot(p.to(q.dtype), v.to(q.dtype), acc)
         top = higher
         k_ptr += BLOCK_CONTEXT * stride_ks
         v_ptr += BLOCK_CONTEXT * stride_vs
 
+    total = tl.sum(totals, 1)  # [BLOCK_HEADS]
     # An empty sequence looks at nothing: zeros.
     o = acc / tl.where(total > 0, total, 1.0)[:, None]
     out_row = sequence * kv_heads * GROUP + head  # [BLOCK_HEADS] of batch * heads rows

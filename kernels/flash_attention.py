@@ -133,11 +133,15 @@ class Plan:
 
 
 # block_m, block_n, block_dim, warps, stages: what fits registers and shared memory. For each padded
-# head_dim the tile of a long prompt comes first, then one with more programs for a short prompt.
+# head_dim the tile of a long prompt comes first, then one with more programs for a short prompt. A
+# tile of block_m rows does block_m FLOP for each byte of K and V that it loads, at two bytes a
+# number, so a long prompt takes 128 rows wherever no register is spilled. With head_dim 64 two
+# programs share a multiprocessor, and one's softmax hides the other's products; with 128 only one
+# fits on Hopper and Blackwell, so it takes 128 keys at once: half as many waits for each product.
 _LARGE_SHARED = (
     Plan(128, 64, 64, 4, 3),
     Plan(64, 64, 64, 4, 3),
-    Plan(128, 64, 128, 8, 3),
+    Plan(128, 128, 128, 8, 2),
     Plan(64, 64, 128, 4, 3),
     Plan(128, 32, 256, 8, 2),
 )
@@ -192,9 +196,13 @@ def plan(
     dtype: str | None = None,
     target: Target | str | None = None,
 ) -> Plan:
-    """The tile for this head_dim on `target`: the largest that gives every multiprocessor a program."""
+    """The tile for this head_dim on `target`: the largest that gives every multiprocessor a program.
+
+    A padded head_dim takes a mask in every load, and the registers for it: the smaller tile.
+    """
     padded = max(64, power_of_two(head_dim))
-    for tile in (tile for tile in _TABLE[target.name] if tile.block_dim == padded):
+    tiles = [tile for tile in _TABLE[target.name] if tile.block_dim == padded]
+    for tile in tiles if padded == head_dim else tiles[-1:]:
         if tile.block_m <= length and tile.programs(batch, length, heads) >= target.sm_count:
             break
     return tile

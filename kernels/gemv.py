@@ -12,7 +12,7 @@ from functools import partial
 
 import torch
 
-from book import cost
+from book import catalog, cost
 from kernels import matmul
 from kernels.contract import devices
 from kernels.contract.checks import planned
@@ -21,11 +21,15 @@ from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
 from kernels.contract.tensors import Tensor
 from kernels.linear import add_partials
+from kernels.tiling import waves
 from kernels.tiling.integers import ceil_div, power_of_two
 from kernels.tiling.products import MAX_SPLITS, Plan
 
 # more rows want more sums than there are registers
 FEW_ROWS = {"m <= 4": "gemv keeps the sums of at most 4 rows in registers; use kernels.linear"}
+THREADS = 128  # of a program
+LOAD_BYTES = 16  # the widest load of one thread
+PROGRAMS_PER_SM = 4  # what the registers of a tile leave room for
 
 
 @triton.jit
@@ -41,8 +45,9 @@ def gemv_kernel(
     rm = tl.arange(0, BLOCK_M).to(tl.int64)  # [BLOCK_M], all rows
     rn = (program // SPLITS).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)  # [BLOCK_N]
     rk = (split * k_blocks * BLOCK_K).to(tl.int64) + tl.arange(0, BLOCK_K)  # [BLOCK_K]
-    # Three axes from the start, so that x and w meet without moving between threads:
-    # x_ptrs [BLOCK_M, 1, BLOCK_K], w_ptrs [1, BLOCK_N, BLOCK_K].
+    # Three axes from the start: x_ptrs [BLOCK_M, 1, BLOCK_K], w_ptrs [1, BLOCK_N, BLOCK_K].
+    # Each thread loads the same columns of x and of every row of w (where w lies along K,
+    # BLOCK_K is 16 bytes a thread): they meet in registers, with no barrier in the loop.
     x_ptrs = x_ptr + rm[:, None, None] * stride_xm + rk[None, None, :] * stride_xk
     w_ptrs = w_ptr + rn[None, :, None] * stride_wn + rk[None, None, :] * stride_wk
     in_m = (rm < M)[:, None, None]
@@ -58,7 +63,8 @@ def gemv_kernel(
         rk += BLOCK_K
         x_ptrs += x_step
         w_ptrs += w_step
-    y = tl.sum(acc, axis=2)  # [BLOCK_M, BLOCK_N]: only here threads wait for each other
+    # [BLOCK_M, BLOCK_N]: only here threads wait for each other
+    y = tl.sum(acc, axis=2)
     in_y = (rm[:, None] < M) & (rn[None, :] < N)
     if SPLITS == 1:
         y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
@@ -89,25 +95,32 @@ def gemv(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 def plan(
     m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None, along: str = "k"
 ) -> Plan:
-    """Tiles of 4,096 weights, long on the axis of w that lies side by side (`along`: "k" or "n").
+    """Tiles that are long on the axis of w that lies side by side (`along`: "k" or "n").
 
-    That is 64 bytes in flight for each thread at two bytes a weight; K is split until there are
-    about four programs a multiprocessor.
+    Along k, eight rows of w (fewer for several rows of x), of each as much as the program's 128
+    threads load at once, 16 bytes each: up to 128 bytes in flight for each thread. With half of
+    that BLOCK_K, w would lie across other threads than x, and Triton would send all of it through
+    shared memory, with four barriers a block; asking for x once for every row of w, in its layout,
+    avoids that, too, for eight times the loads of x. Along n, tiles of 4,096 weights.
+
+    K is split where that fills waves of four programs a multiprocessor better (`tiling.waves`).
     """
-    block_m = power_of_two(m)
-    weights = min(4096, 8192 // block_m)
+    block_m, itemsize = power_of_two(m), catalog.itemsize(dtype)
     if along == "k":
-        block_k = max(16, min(power_of_two(k), 512))
-        block_n = max(1, min(power_of_two(n), weights // block_k))
+        wide = int(THREADS * LOAD_BYTES / itemsize)
+        block_k = max(16, min(power_of_two(k), wide))
+        block_n = max(1, min(power_of_two(n), 8 // block_m))
+        threads = THREADS * block_k // wide
     else:
         block_n = max(16, min(power_of_two(n), 256))
         while block_n > 64 and ceil_div(n, block_n) * MAX_SPLITS < 2 * target.sm_count:
             block_n //= 2
-        block_k = max(1, min(power_of_two(k), weights // block_n))
-    tile = Plan(block_m, block_n, block_k, num_warps=4, num_stages=1)
-    k_blocks = ceil_div(k, block_k)
-    splits = max(1, min(round(4 * target.sm_count / tile.tiles(m, n)), k_blocks, MAX_SPLITS))
-    splits = ceil_div(k_blocks, ceil_div(k_blocks, splits))  # no split without a piece of K
+        block_k = max(1, min(power_of_two(k), min(4096, 8192 // block_m) // block_n))
+        threads = THREADS
+    tile = Plan(block_m, block_n, block_k, max(1, threads // target.warp_size), num_stages=1)
+    partials = 2 * cost.FP32_BYTES * m * n / cost.linear(m, k, n, itemsize).bytes
+    pieces, slots = ceil_div(k, block_k), PROGRAMS_PER_SM * target.sm_count
+    splits = waves.parts(tile.tiles(m, n), pieces, slots, MAX_SPLITS, partials)
     return tile if splits == 1 else replace(tile, splits=splits, reduce_block=256)
 
 
@@ -139,7 +152,7 @@ experiment = replace(
     issued=issued,
     launches=launches,
     sweep={
-        "counted": {"m": 1, "k": 1024, "n": [64, 256]},
+        "counted": {"m": 1, "k": 4096, "n": [64, 256]},
         # Llama-3-8B: k and v, q and o, gate and up, the head
         "timed": {"m": 1, "k": 4096, "n": [1024, 4096, 14_336, 128_256]},
         "compiled": {"m": 1, "k": 4096, "n": 14_336},

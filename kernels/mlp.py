@@ -91,12 +91,10 @@ def plan(
     Two products side by side fill a tile of the table when each has half its width. K is never
     split there: the halves of a gate can't be activated before they are added.
     """
-    sms = target.sm_count
-    for tile in products.candidates(m, d_model, d_ff, dtype, target):
-        gate_up = replace(tile, block_n=tile.block_n // 2)
-        wanted = sms if tile.block_m * tile.block_n > 64 * 128 else 2 * sms  # small tiles share one
-        if gate_up.programs(m, d_ff) >= products.FULL_ENOUGH * wanted:
-            break
+    halves = [
+        replace(t, block_n=t.block_n // 2) for t in products.candidates(m, d_model, d_ff, dtype, target)
+    ]
+    gate_up = products.fullest(halves, m, d_model, d_ff, dtype, target, at_once=2)
     return Plan(gate_up, products.split(m, d_ff, d_model, dtype, target))
 
 

@@ -2,8 +2,8 @@
 
 One program for each sequence and KV head reads the cache once, which is all that the formula asks
 for; but one sequence with one KV head would then keep one multiprocessor busy. So the context is
-split until there are about two programs a multiprocessor, as far as the traffic of the partial
-results allows.
+split until whole waves of two programs a multiprocessor are full, as far as the traffic of the
+partial results allows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 from book import catalog, cost
 from kernels.contract.checks import GROUPED, planned
 from kernels.contract.targets import Target
+from kernels.tiling import waves
 from kernels.tiling.integers import ceil_div, power_of_two
 
 ROWS = 16  # the matrix units' smallest tile: fewer query heads are padded up to it
 MOST_ROWS = 64  # more query heads than this on one KV head take several tiles
-PROGRAMS_PER_SM = 1.9  # just below two: a batch that already gives two is not split
+PROGRAMS_PER_SM = 2  # what fits side by side, with the stages that `_tile` gives them
 MAX_SPLITS = 256
 WORKSPACE_SHARE = 0.25  # partial results may add at most this share of the cache's bytes
 
@@ -106,14 +107,12 @@ def plan(
 
     tiles = batch * kv_heads * ceil_div(heads // kv_heads, min(group, rows))
     blocks = ceil_div(context, block)
-    wanted = PROGRAMS_PER_SM * target.sm_count / tiles
     # A split of so many tokens writes and reads partials and lse worth WORKSPACE_SHARE of its K and V.
     partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
     shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
-    parts = ceil_div(blocks, max(round(blocks / wanted), 1))
-    parts = max(1, min(parts, int(context / shortest), MAX_SPLITS))
+    most, slots = min(int(context / shortest), MAX_SPLITS), PROGRAMS_PER_SM * target.sm_count
+    parts = waves.parts(tiles, blocks, slots, most, WORKSPACE_SHARE * shortest / context)
     each = ceil_div(blocks, parts)  # blocks, shared out evenly
-    parts = ceil_div(blocks, each)
     return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
 
 
@@ -158,11 +157,12 @@ def _softmax_flops(plan: Plan, batch: int, heads: int, kv_heads: int, context: A
     tiles = kv_heads * plan.head_tiles(heads, kv_heads)
     rows, block, dim = plan.block_heads, plan.block_context, plan.block_dim
     blocks = tiles * sum(ceil_div(s, block) for s in lengths)
-    # A row of a block: scale each score and subtract the maximum, sum up; rescale the output; subtract
-    # from the old maximum, rescale the old sum and add the new.
-    flops = blocks * rows * (2 * block + (block - 1) + dim + 3)
+    programs = tiles * sum(ceil_div(s, plan.split_context) for s in lengths)
+    # A row of a block: scale each score, subtract the maximum, rescale the sum of each place and add
+    # to it; rescale the output; subtract from the old maximum. A row of a program: sum up its places.
+    flops = blocks * rows * (4 * block + dim + 1) + programs * rows * (block - 1)
     if plan.splits > 1:
-        flops += rows * tiles * sum(ceil_div(s, plan.split_context) for s in lengths)  # lse
+        flops += rows * programs  # lse
         merge = plan.merge_options()
         parts, columns = merge["BLOCK_SPLITS"], merge["BLOCK_DIM"]
         # A program: a part's weight (subtract, sum up), and its share of each column (multiply, sum up).

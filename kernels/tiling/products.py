@@ -1,19 +1,21 @@
 """Which tile of the output one program computes: a table for each chip, and how to choose from it.
 
 A large tile reuses what it loads (block_m * block_n products for block_m + block_n loads), small
-tiles and split-K give more programs, and a card is idle unless every multiprocessor has one. So:
-take the largest tile that still gives enough programs, splitting K as far as the traffic of the
-partial sums allows.
+tiles and split-K give more programs, and a card works to the end only if they fill whole waves of
+it. So: take the largest tile that does, splitting K as far as the traffic of the partial sums
+allows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from book import catalog, cost
+from book import catalog, cost, roofline
 from kernels.contract.checks import planned
-from kernels.contract.targets import Target
+from kernels.contract.targets import Occupancy, Target, occupancy
+from kernels.tiling import waves
 from kernels.tiling.integers import ceil_div, power_of_two
 
 
@@ -25,6 +27,8 @@ class Plan:
     splits: how many programs share the K of one tile, each with its own fp32 partial sum.
     reduce_block: output elements for each program of the kernel that adds the partial sums.
     group_m: rows of tiles that are walked together, so that they find w in L2.
+    max_registers: what a thread may have, so that as many programs fit as the plan counts on. Without
+    it ptxas saves registers for more programs than shared memory holds, and spills some.
     """
 
     block_m: int
@@ -35,6 +39,7 @@ class Plan:
     splits: int = 1
     reduce_block: int = 1
     group_m: int = 8
+    max_registers: int | None = None
 
     def tiles(self, m: int, n: int) -> int:
         """Output tiles."""
@@ -57,6 +62,7 @@ class Plan:
     def options(self, m: int, k: int, n: int) -> dict[str, int | bool]:
         """The main kernel's compile-time arguments. WHOLE_X, WHOLE_W: no tile reaches over an edge."""
         whole_k = k % (self.block_k * self.splits) == 0
+        registers = {"maxnreg": self.max_registers} if self.max_registers else {}
         return {
             "BLOCK_M": self.block_m,
             "BLOCK_N": self.block_n,
@@ -66,6 +72,7 @@ class Plan:
             "WHOLE_W": whole_k and n % self.block_n == 0,
             "num_warps": self.num_warps,
             "num_stages": self.num_stages,
+            **registers,
         }
 
 
@@ -119,8 +126,12 @@ _TABLE = {
     "gfx942": _CDNA,
 }
 MAX_SPLITS = 64
+MAX_REGISTERS = 255  # of a thread, in what an instruction can name
 WORKSPACE_SHARE = 0.5  # partial sums may add at most this share of the operands' bytes
-FULL_ENOUGH = 0.75  # programs per multiprocessor below which a smaller tile is tried
+FULL_ENOUGH = 0.75  # of its waves that a tile must fill, or a smaller one is tried
+FROM_SHARED = ("sm_90", "sm_100")  # their matrix units read operands in shared memory, of tiles
+FROM_SHARED_ROWS = 64  # of at least so many rows
+SIDE_BY_SIDE = 2  # programs of one multiprocessor hide each other's waits; a third has nothing to add
 
 
 def table(dtype: str, target: Target, aligned: bool = True) -> tuple[Plan, ...]:
@@ -142,30 +153,75 @@ def whole(m: int, k: int, n: int, dtype: str | None = None, target: Target | str
 @planned()
 def split(m: int, k: int, n: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
     """The tile and the number of splits for y[m, n] = x[m, k] @ w[k, n] on `target`."""
-    for tile in candidates(m, k, n, dtype, target):
-        chosen = _with_splits(tile, m, k, n, catalog.itemsize(dtype), target.sm_count)
-        if chosen.programs(m, n) >= FULL_ENOUGH * target.sm_count:
-            break
-    return chosen
+    tiles = candidates(m, k, n, dtype, target)
+    return fullest([_with_splits(tile, m, k, n, dtype, target) for tile in tiles], m, k, n, dtype, target)
 
 
 def candidates(m: int, k: int, n: int, dtype: str, target: Target) -> tuple[Plan, ...]:
     """The tiles not far higher than m rows, most reuse first."""
     tiles = table(dtype, target, aligned=k % 16 == 0 and n % 16 == 0)
     rows = min(max(power_of_two(m), 16), tiles[0].block_m)
-    return tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows)
+    fitting = (t for t in tiles if min(rows, 64) <= t.block_m <= rows)
+    return tuple(replace(t, max_registers=_registers(t, dtype, target)) for t in fitting)
+
+
+def fullest(
+    plans: Sequence[Plan], m: int, k: int, n: int, dtype: str, target: Target, at_once: int = 1
+) -> Plan:
+    """The first of `plans` whose waves are full enough, else the one whose waves are fullest.
+
+    at_once: how many products of these sizes a program computes side by side.
+    """
+
+    def fill(plan: Plan) -> float:
+        pieces = ceil_div(k, plan.block_k)
+        return waves.fill(plan.tiles(m, n), pieces, slots(plan, dtype, target, at_once), plan.splits)
+
+    full = (plan for plan in plans if fill(plan) >= FULL_ENOUGH)
+    return next(full, None) or max(plans, key=fill)
+
+
+def slots(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> int:
+    """Programs of this tile that a wave consists of: of those that fit, SIDE_BY_SIDE at most."""
+    return target.sm_count * min(max(resident(tile, dtype, target, at_once).blocks, 1), SIDE_BY_SIDE)
+
+
+def resident(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> Occupancy:
+    """How many programs of this tile fit on a multiprocessor, before anything is compiled.
+
+    Registers: two for each sum that a thread keeps, and forty. Shared memory: a buffer for each
+    stage, less the one that waits in registers where the matrix units don't read shared memory
+    themselves. The tests hold it to what the compiler says.
+    """
+    threads = tile.num_warps * target.warp_size
+    sums = at_once * tile.block_m * tile.block_n // threads
+    from_shared = target.name in FROM_SHARED and tile.block_m >= FROM_SHARED_ROWS and dtype != "fp32"
+    stages = tile.num_stages if from_shared else max(tile.num_stages - 1, 1)
+    piece = (tile.block_m + at_once * tile.block_n) * tile.block_k * catalog.itemsize(dtype)
+    registers = min(40 + 2 * sums, MAX_REGISTERS)
+    return occupancy(target, registers=registers, shared_bytes=int(stages * piece), warps=tile.num_warps)
+
+
+def _registers(tile: Plan, dtype: str, target: Target) -> int | None:
+    """What a thread may have if all programs that fit are there; Triton asks AMD's compiler for nothing."""
+    if target.backend == "hip":
+        return None
+    threads = tile.num_warps * target.warp_size * max(resident(tile, dtype, target).blocks, 1)
+    return min(target.registers // threads // 8 * 8, MAX_REGISTERS)
 
 
 @lru_cache(maxsize=4096)  # a launcher asks the same again and again
-def _with_splits(tile: Plan, m: int, k: int, n: int, itemsize: float, sms: int) -> Plan:
-    """`tile` with the splits that give two programs a multiprocessor (one, for the large tiles)."""
-    wanted = (1 if tile.block_m * tile.block_n > 64 * 128 else 2) * sms / tile.tiles(m, n)
-    operands = cost.linear(m, k, n, itemsize).bytes
-    affordable = WORKSPACE_SHARE * operands / (2 * cost.FP32_BYTES * m * n)
-    k_blocks = ceil_div(k, tile.block_k)
-    splits = max(1, min(round(wanted), int(affordable), k_blocks, MAX_SPLITS))
-    splits = ceil_div(k_blocks, ceil_div(k_blocks, splits))  # no split without a piece of K
+def _with_splits(tile: Plan, m: int, k: int, n: int, dtype: str, target: Target) -> Plan:
+    """`tile` with the splits that take the least time by the roofline, partial sums included."""
+    card = catalog.accelerator(target.accelerator)
+    useful = cost.linear(m, k, n, catalog.itemsize(dtype))
+    partials = 2 * cost.FP32_BYTES * m * n  # of one split: written, then read
+    peak = card.peak(dtype, "matrix" if target.has_tensor_cores else "vector")
+    least = roofline.time(useful.flops, useful.bytes, peak, card.bandwidth)
+    most = min(int(WORKSPACE_SHARE * useful.bytes / partials), MAX_SPLITS)
+    pieces, programs = ceil_div(k, tile.block_k), slots(tile, dtype, target)
+    splits = waves.parts(tile.tiles(m, n), pieces, programs, most, partials / card.bandwidth / least)
     if splits == 1:
         return tile
-    elements = min(max(power_of_two(m * n // (2 * sms)), 256), 4096)
+    elements = min(max(power_of_two(m * n // (2 * target.sm_count)), 256), 4096)
     return replace(tile, splits=splits, reduce_block=elements)
