@@ -45,8 +45,8 @@ def gemv_kernel(
     rm = tl.arange(0, BLOCK_M).to(tl.int64)  # [BLOCK_M], all rows
     rn = (program // SPLITS).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)  # [BLOCK_N]
     rk = (split * k_blocks * BLOCK_K).to(tl.int64) + tl.arange(0, BLOCK_K)  # [BLOCK_K]
-    # Three axes from the start: x_ptrs [BLOCK_M, 1, BLOCK_K], w_ptrs [1, BLOCK_N, BLOCK_K].
-    # Each thread loads the same columns of x and of every row of w (where w lies along K,
+    # Three axes, x_ptrs [BLOCK_M, 1, BLOCK_K] and w_ptrs [1, BLOCK_N, BLOCK_K]. Each
+    # thread loads the same columns of x and of every row of w (where w lies along K,
     # BLOCK_K is 16 bytes a thread): they meet in registers, with no barrier in the loop.
     x_ptrs = x_ptr + rm[:, None, None] * stride_xm + rk[None, None, :] * stride_xk
     w_ptrs = w_ptr + rn[None, :, None] * stride_wn + rk[None, None, :] * stride_wk
