@@ -47,7 +47,7 @@ def gemv_kernel(
     rk = (split * k_blocks * BLOCK_K).to(tl.int64) + tl.arange(0, BLOCK_K)  # [BLOCK_K]
     # Three axes, x_ptrs [BLOCK_M, 1, BLOCK_K] and w_ptrs [1, BLOCK_N, BLOCK_K]. Each
     # thread loads the same columns of x and of every row of w (where w lies along K,
-    # BLOCK_K is 16 bytes a thread): they meet in registers, with no barrier in the loop.
+    # BLOCK_K is 16 bytes a thread): they meet in registers, no barrier in the loop.
     x_ptrs = x_ptr + rm[:, None, None] * stride_xm + rk[None, None, :] * stride_xk
     w_ptrs = w_ptr + rn[None, :, None] * stride_wn + rk[None, None, :] * stride_wk
     in_m = (rm < M)[:, None, None]
