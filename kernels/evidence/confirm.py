@@ -35,6 +35,7 @@ _CSS = (
     ".rl-evidence .rl-table th,.rl-evidence .rl-table td{padding:.3em .55em}"
     ".rl-evidence .rl-table thead th{white-space:normal;vertical-align:bottom}"
     ".rl-evidence .rl-table:last-child td{white-space:normal}"
+    ".rl-evidence .rl-table tbody :only-child{white-space:normal;text-align:left;font-weight:inherit}"
 )
 
 
@@ -129,6 +130,9 @@ class Evidence:
         axis, made = self.experiment.axis, []
         if self.rows:
             made.append(tables.counted(self.experiment.name, axis, self.rows))
+            made.append(tables.asked_for(axis, self.rows))
+            if self.rows[-1].extra:
+                made.append(tables.again(axis, self.rows[-1]))
         if self.compiled:
             made.append(tables.compiled(axis, self.compiled))
         if self.timed:
@@ -213,9 +217,14 @@ def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tu
         return (), say("not run: {reason}", reason=reason)
     made = counted_rows.rows(experiment, rows)
     if len(made) == 1:
-        return made, say("1 size in Triton's interpreter; every byte and FLOP as the formulas say")
+        return made, say(
+            "1 size in Triton's interpreter, in two orders of its programs; every byte and FLOP as the "
+            "formulas say"
+        )
     return made, say(
-        "{count} sizes in Triton's interpreter; every byte and FLOP as the formulas say", count=len(made)
+        "{count} sizes in Triton's interpreter, each in two orders of its programs; every byte and FLOP as "
+        "the formulas say",
+        count=len(made),
     )
 
 

@@ -14,6 +14,8 @@ from kernels.evidence.counted.counted_rows import CountedRow
 from kernels.evidence.sweeps import described
 from kernels.evidence.timed import Timed
 
+SENTENCES = 4  # at most, about what is asked for again
+
 # Rungs by their names in code, and as a reader is told them.
 RUNGS = {
     "counted": say("counted"),
@@ -52,6 +54,47 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
     ]
     where = [name, *_fixed(axis, rows[0].sizes), rows[0].dtype]
     return table(cells, columns, say("counted: {where}", where=", ".join(where)))
+
+
+def asked_for(axis: str, rows: Sequence[CountedRow]) -> Table:
+    """What the programs asked memory for, loads repeated, and what they did: one row a size."""
+    columns = [
+        Column(axis, axis, _whole),
+        Column("programs", say("programs"), _whole),
+        Column("block", say("bytes asked for"), _whole),
+        Column("sectors", say("in sectors of 32 B"), _whole),
+        Column("again", say("of each byte once")),
+        *([Column("dots", say("FLOP of products"), _whole)] if any(r.dot_flops for r in rows) else []),
+        *([Column("atomics", say("atomics"), _whole)] if any(r.atomics for r in rows) else []),
+    ]
+    cells = [
+        {
+            axis: r.sizes[axis],
+            "programs": r.programs,
+            "block": r.block_bytes,
+            "sectors": r.sector_bytes,
+            "again": f"{r.sector_bytes / (r.counted_bytes + r.workspace_bytes):.3g}×",
+            "dots": r.dot_flops,
+            "atomics": r.atomics,
+        }
+        for r in rows
+    ]
+    return table(cells, columns, say("asked for: each load and each store once, before any cache"))
+
+
+def again(axis: str, row: CountedRow) -> Table:
+    """Why bytes of this row were asked for more than once: a sentence for each tensor that weighs most."""
+    column = Column("why", say("why more than once"), align="left")
+    size = described({axis: row.sizes[axis]})
+    caption = say("loaded or stored again at {size}", size=size)
+    if (every := len(row.extra)) > SENTENCES:
+        caption = say(
+            "loaded or stored again at {size}: the {count} largest of {all}",
+            size=size,
+            count=SENTENCES,
+            all=every,
+        )
+    return table([{"why": words} for words in row.extra[:SENTENCES]], [column], caption)
 
 
 def compiled(axis: str, rows: Sequence[Compiled]) -> Table:

@@ -197,7 +197,8 @@ def test_pages_are_built_in_the_language_that_is_said(tmp_path):
 
 GERMAN = {
     "bytes, formula": "Bytes laut Formel",  # of a table of evidence
-    "{count} sizes in Triton's interpreter; every byte and FLOP as the formulas say": "{count} Größen",
+    "{count} sizes in Triton's interpreter, each in two orders of its programs; every byte and FLOP as "
+    "the formulas say": "{count} Größen",
     "number format": "Zahlenformat",  # of the explorer
     "rows in the step": "Zeilen im Schritt",  # of a slider
     "Type a number first.": "Bitte zuerst eine Zahl.",  # of a self-check

@@ -11,6 +11,12 @@ Four byte counts for each tensor. *Unique*: each address once in all launches, t
 that the formulas give. *Block*: each address once in each load, what reaches memory if nothing is
 kept between loads. DRAM moves something between the two. *Issued*: every lane that asks. *Sector*:
 block, in the whole 32-byte sectors that hardware moves. Masked-off lanes count nowhere.
+
+An experiment runs twice: its programs in order, then in reverse. Both must give the same results and
+the same counts, and no program may touch what another one of its launch writes, unless an atomic
+orders them (`races`). The second run costs as much as the first. It is needed where programs meet in
+atomics; where they don't, and no race is found, each program sees only what no other one changes, and
+the order can't matter: then the second run tries the detector itself.
 """
 
 from __future__ import annotations
@@ -20,11 +26,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import torch
+
 from kernels.contract import devices
 from kernels.contract.accuracy import relative_error
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
-from kernels.evidence.counted.interpreter import count
+from kernels.evidence.counted import extra_traffic, orders
+from kernels.evidence.counted.interpreter import Order, count
 from kernels.evidence.counted.tally import Tally, Traffic
 
 __all__ = ["Counted", "Tally", "Traffic", "count", "interpretable", "relative_error", "run"]
@@ -36,8 +45,11 @@ class Counted:
 
     plan: the tiles and splits that ran. dot_flops: 2mnk of every tl.dot on whole tiles. alu_flops:
     floating-point adds, subtracts and multiplies element by element, n - 1 for a tl.sum of n.
-    sfu_ops: exponentials, roots, divisions and their like, which are in no FLOP count.
-    relative_error: ||y - reference|| / ||reference|| in float64.
+    sfu_ops: exponentials, roots, divisions and their like, which are in no FLOP count. atomics: lanes
+    that changed memory by an atomic. relative_error: ||y - reference|| / ||reference|| in float64.
+    race: the first race between two programs of a launch; disagreement: what came out differently when
+    the programs ran in reverse; sentences, or "". extra: why bytes were asked for more than once, a
+    sentence for each tensor.
     """
 
     name: str
@@ -51,6 +63,10 @@ class Counted:
     programs: int
     relative_error: float
     sfu_ops: int = 0
+    atomics: int = 0
+    race: str = ""
+    disagreement: str = ""
+    extra: tuple[str, ...] = ()
 
     @property
     def flops(self) -> int:
@@ -62,12 +78,14 @@ class Counted:
         return sum(getattr(t, kind) for t in (*self.reads.values(), *self.writes.values()))
 
     def check(self, experiment: Experiment) -> None:
-        """Raise PhysicsDisagrees unless every count equals the formula's, exactly.
+        """Raise PhysicsDisagrees unless no program races and every count equals the formula's, exactly.
 
         Unique bytes of each tensor equal `experiment.cost`, which equals its table of tensors; those of
         the workspace, and all FLOPs, equal `experiment.issued` for the plan that ran; the result is
         within `tolerance`.
         """
+        for wrong in filter(None, (self.race, self.disagreement)):
+            raise PhysicsDisagrees(f"{self._title()}: {wrong}")
         useful = experiment.formula(self.dtype, **self.sizes)
         tiles = experiment.issued_by(self.plan, self.dtype, **self.sizes)
         table = experiment.compulsory(self.dtype, **self.sizes)
@@ -101,7 +119,7 @@ class Counted:
 
 
 def run(experiment: Experiment, *, dtype: str | None = None, **sizes: int) -> Counted:
-    """Run `experiment` once at these sizes in the interpreter, and count.
+    """Run `experiment` at these sizes in the interpreter, in two orders of its programs, and count.
 
     dtype: by default the first of the experiment's that the interpreter computes correctly. Raises
     RuntimeError where kernels are compiled (use `kernels.evidence.child_process` there), ValueError for
@@ -115,8 +133,11 @@ def run(experiment: Experiment, *, dtype: str | None = None, **sizes: int) -> Co
     dtype = dtype or interpretable(experiment)
     inputs = experiment.inputs(**sizes, dtype=dtype, device="cpu", seed=0)
     expected = experiment.expected(inputs)
-    with count(inputs) as tally:
-        results = experiment.results(inputs)
+    tally, results = _in_order(experiment, inputs, "in order")
+    inputs = experiment.inputs(**sizes, dtype=dtype, device="cpu", seed=0)  # some are written in place
+    again, reversed_results = _in_order(experiment, inputs, "reversed")
+    names = [name for name, tensor in experiment.tensors.items() if tensor.written]
+    allowed = experiment.tolerance(dtype) if tally.atomics else 0.0
     return Counted(
         name=experiment.name,
         sizes=MappingProxyType(dict(sizes)),
@@ -129,7 +150,19 @@ def run(experiment: Experiment, *, dtype: str | None = None, **sizes: int) -> Co
         programs=tally.programs,
         relative_error=relative_error(results, expected),
         sfu_ops=tally.sfu_ops,
+        atomics=tally.atomics,
+        race=tally.race or again.race,
+        disagreement=orders.results_differ(names, results, reversed_results, allowed)
+        or orders.counts_differ(tally, again),
+        extra=extra_traffic.sentences(tally),
     )
+
+
+def _in_order(
+    experiment: Experiment, inputs: Mapping[str, Any], order: Order
+) -> tuple[Tally, tuple[torch.Tensor, ...]]:
+    with count(inputs, order) as tally:
+        return tally, experiment.results(inputs)
 
 
 def interpretable(experiment: Experiment) -> str:

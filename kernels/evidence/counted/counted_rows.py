@@ -20,8 +20,10 @@ class CountedRow:
 
     formula_bytes: compulsory bytes by the experiment's cost. counted_bytes: distinct addresses
     that the kernel touched, workspace apart (if the formula lacks it). block_bytes, issued_bytes,
-    workspace_bytes: see `counted`. useful_flops: the formula's; issued_flops: those of whole tiles.
-    exact: every tensor and every FLOP agreed (a row that did not would have raised).
+    sector_bytes, workspace_bytes: see `counted`. useful_flops: the formula's; issued_flops: those of
+    whole tiles, and dot_flops those of tl.dot among them. programs, atomics: of all launches. exact:
+    every tensor and every FLOP agreed, in both orders of the programs, and no two of them raced (a row
+    that did not would have raised). extra: why bytes were asked for more than once, in sentences.
     """
 
     sizes: dict[str, int]
@@ -31,10 +33,15 @@ class CountedRow:
     workspace_bytes: int
     block_bytes: int
     issued_bytes: int
+    sector_bytes: int
     useful_flops: int
     issued_flops: int
+    dot_flops: int
+    programs: int
+    atomics: int
     relative_error: float
     exact: bool
+    extra: tuple[str, ...] = ()
 
     @property
     def intensity(self) -> float:
@@ -58,7 +65,8 @@ def rows(
         return tuple(_row(experiment, one, dtype) for one in sizes)
     where = address(experiment)
     requests = [{"task": "count", "experiment": where, "sizes": one, "dtype": dtype} for one in sizes]
-    return tuple(CountedRow(**answer) for answer in child_process.run(requests, interpret=True))
+    answers = child_process.run(requests, interpret=True)
+    return tuple(CountedRow(**{**answer, "extra": tuple(answer["extra"])}) for answer in answers)
 
 
 def why_not() -> str:
@@ -97,8 +105,13 @@ def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> Co
         workspace_bytes=sum(size for name, size in terms if name in workspace),
         block_bytes=ran.bytes("block"),
         issued_bytes=ran.bytes("issued"),
+        sector_bytes=ran.bytes("sector"),
         useful_flops=int(useful.flops),
         issued_flops=ran.flops - int(tiles.workspace_flops),
+        dot_flops=ran.dot_flops,
+        programs=ran.programs,
+        atomics=ran.atomics,
         relative_error=ran.relative_error,
         exact=True,
+        extra=ran.extra,
     )

@@ -5,21 +5,29 @@ builder, so instance attributes that wrap those methods see all of them and vani
 also has to be traced to the tensor it was made from: an address alone can't tell an access past the
 end of x from one to w that happens to lie behind it. Signatures differ between Triton 3.6 and 3.9;
 the wrappers look at the arguments they need and pass the others on.
+
+Where `count` changes what the interpreter does: programs run in the order that is asked for; lanes
+that a mask leaves out, and fresh memory, hold poison; an overflow of 32 bits is not looked for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
+import types
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kernels.contract import devices
 from kernels.contract.launch import Launch
-from kernels.evidence.counted.tally import Tally
+from kernels.evidence import poison
+from kernels.evidence.counted.tally import Tally, mask_of
+
+Order = Literal["in order", "reversed"] | int  # of the programs of a launch; a number is a seed
 
 _FLOPS = {np.add, np.subtract, np.multiply}
 # what other units than the adders and multipliers do: exponentials and their like, and divisions
@@ -36,11 +44,12 @@ _POINTER_STEPS = (
 
 
 @contextlib.contextmanager
-def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
+def count(named: Mapping[str, Any] | None = None, order: Order = "in order") -> Iterator[Tally]:
     """Tally every kernel launched inside the `with` block; the interpreter is restored afterwards.
 
     named: tensors that are known beforehand, by the names that their bytes go by. Others are called
-    after the kernel argument that first saw them, or as their launch says (`Launch.names`).
+    after the kernel argument that first saw them, or as their launch says (`Launch.names`). order: in
+    which the programs of a launch run: "in order", "reversed", or shuffled by a seed.
 
     `dot_flops`: 2mnk of every tl.dot. `alu_flops`: floating-point adds, subtracts and multiplies,
     element by element; tl.sum of n numbers is n - 1 adds, so a loop of `acc += tl.sum(x * w)`
@@ -48,10 +57,15 @@ def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
     divisions, one each, which are no FLOPs here. Comparisons (tl.max), conversions and scans count
     nowhere.
 
-    An atomic counts as a read and a write of its addresses, and as no FLOP.
+    An atomic counts as a read and a write of its addresses, and as no FLOP; `atomics` has their number.
+    `race` names the first race between two programs of a launch (see `races`), and the run goes on.
 
-    Raises RuntimeError where kernels are compiled and inside another `count()`, and OutOfBounds,
-    naming the tensor, from a launch that touches memory which is not its argument's.
+    Lanes of a load that are masked off and have no `other=` hold poison, and so does every new
+    uninitialised tensor: NaN, or a large whole number.
+
+    Raises RuntimeError where kernels are compiled and inside another `count()`; from a launch,
+    OutOfBounds, naming the tensor, where memory is touched which is not its argument's, and NeverEnds
+    where a program waits for another one that only runs after it.
     """
     if devices.MODE != "interpreted":
         raise RuntimeError(
@@ -74,8 +88,9 @@ def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
                 hooks.callback(_restore, target, name, vars(target).get(name))
                 setattr(target, name, make(getattr(target, name)))
 
-        wrap(builder, "create_masked_load", lambda f: _memory(tally, "reads", f, mask_at=1))
-        wrap(builder, "create_masked_store", lambda f: _memory(tally, "writes", f, mask_at=2))
+        hooks.enter_context(poison.poisoned())
+        wrap(builder, "create_masked_load", lambda f: _load(tally, f, interpreter))
+        wrap(builder, "create_masked_store", lambda f: _store(tally, f))
         for name, mask_at in (("create_atomic_rmw", 3), ("create_atomic_cas", None)):
             wrap(builder, name, lambda f, at=mask_at: _atomic(tally, f, at))
         wrap(builder, "create_dot", lambda f: _dot(tally, f))
@@ -84,10 +99,15 @@ def count(named: Mapping[str, Any] | None = None) -> Iterator[Tally]:
         wrap(builder, "unary_op", lambda f: _unary(tally, f))
         wrap(builder, "create_rsqrt", lambda f: _root(tally, f))
         wrap(interpreter.ReduceOps, "sum", lambda f: _sum(tally, f))
-        wrap(builder, "set_grid_idx", lambda f: _program(tally, f))
+        wrap(builder, "set_grid_dim", lambda f: _launch(tally, f))
+        wrap(builder, "set_grid_idx", lambda f: _program(tally, f, builder, order))
         for step in _POINTER_STEPS:
             wrap(builder, step, lambda f: _pointer(tally, f))
         wrap(interpreter.GridExecutor, "_init_args_hst", lambda f: _arguments(tally, f))
+        wrap(interpreter, "_get_np_dtype", _remembered)
+        patched: set[Any] = set()
+        wrap(interpreter.GridExecutor, "__call__", lambda f: _afresh(f, patched))
+        wrap(interpreter, "_patch_lang", lambda f: _once_a_launch(f, patched))
         # Its overflow checks on 32-bit integers cost a third of the time and no kernel counts on them.
         hooks.callback(setattr, builder, "options", builder.options)
         builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
@@ -105,22 +125,36 @@ def _restore(target: Any, name: str, previous: Any) -> None:
     delattr(target, name) if previous is None else setattr(target, name, previous)
 
 
-def _memory(tally: Tally, verb: str, original: Any, mask_at: int) -> Any:
-    def hook(*args: Any, **options: Any) -> Any:
-        tally.access(verb, args[0], args[mask_at])
-        return original(*args, **options)
+def _load(tally: Tally, original: Any, interpreter: Any) -> Any:
+    def hook(pointers: Any, mask: Any, other: Any, *rest: Any, **options: Any) -> Any:
+        tally.access("reads", pointers, mask)
+        if other is None and not mask_of(mask).all():
+            kind = pointers.get_element_ty()
+            dtype = interpreter._get_np_dtype(kind)
+            lanes = poison.like(pointers.data, dtype, kind.is_floating())
+            other = interpreter.TensorHandle(lanes, kind)
+        return original(pointers, mask, other, *rest, **options)
+
+    return hook
+
+
+def _store(tally: Tally, original: Any) -> Any:
+    def hook(pointers: Any, value: Any, mask: Any, *rest: Any, **options: Any) -> Any:
+        tally.access("writes", pointers, mask)
+        return original(pointers, value, mask, *rest, **options)
 
     return hook
 
 
 def _atomic(tally: Tally, original: Any, mask_at: int | None) -> Any:
-    """An atomic reads and writes; the pointers come after the operation, or first in a compare-and-swap."""
+    """The pointers come after the operation, or first in a compare-and-swap, which has no mask."""
 
     def hook(*args: Any, **options: Any) -> Any:
         pointers = args[0] if mask_at is None else args[1]
         mask = np.ones(pointers.data.shape, dtype=bool) if mask_at is None else args[mask_at]
-        for verb in ("reads", "writes"):
-            tally.access(verb, pointers, mask)
+        meaning = options["sem"] if "sem" in options else args[3 if mask_at is None else 4]
+        meaning = getattr(meaning, "name", str(meaning))
+        tally.atomic(pointers, mask, acquires="ACQ" in meaning, releases="RELEASE" in meaning)
         return original(*args, **options)
 
     return hook
@@ -184,13 +218,39 @@ def _fma(tally: Tally, original: Any) -> Any:
     return hook
 
 
-def _program(tally: Tally, original: Any) -> Any:
+def _launch(tally: Tally, original: Any) -> Any:
+    def hook(*grid: int) -> Any:
+        tally.begin_launch(grid)
+        return original(*grid)
+
+    return hook
+
+
+def _program(tally: Tally, original: Any, builder: Any, order: Order) -> Any:
+    """Whichever program is next by the interpreter's count, that of its turn in `order` runs."""
+
     def hook(*index: int) -> Any:
-        tally.programs += 1
-        tally.program = index
+        index = _turn(index, builder.grid_dim, order)
+        tally.begin_program(index)
         return original(*index)
 
     return hook
+
+
+def _turn(index: tuple[int, ...], grid: tuple[int, ...], order: Order) -> tuple[int, ...]:
+    """The program that runs where `index` would run in program order."""
+    if order == "in order":
+        return index
+    if order == "reversed":
+        return tuple(n - 1 - i for i, n in zip(index, grid, strict=True))
+    return tuple(
+        int(i) for i in np.unravel_index(_shuffled(grid, order)[np.ravel_multi_index(index, grid)], grid)
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _shuffled(grid: tuple[int, ...], seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).permutation(math.prod(grid))
 
 
 def _pointer(tally: Tally, original: Any) -> Any:
@@ -213,5 +273,44 @@ def _arguments(tally: Tally, original: Any) -> Any:
         host_args, host_options = original(self, args, options)
         tally.learn({**dict(zip(self.arg_names, host_args, strict=False)), **host_options})
         return host_args, host_options
+
+    return hook
+
+
+# ------------------------------------------------------------- what the interpreter does again and again
+
+
+def _remembered(original: Any) -> Any:
+    """NumPy's dtype for one of Triton's, which it looks up in a table that it makes every time."""
+    known: dict[str, Any] = {}
+
+    def hook(dtype: Any) -> Any:
+        if type(dtype).__name__ != "dtype":  # a pointer or a block, whose names say less
+            return original(dtype)
+        if dtype.name not in known:
+            known[dtype.name] = original(dtype)
+        return known[dtype.name]
+
+    return hook
+
+
+def _afresh(original: Any, patched: set[Any]) -> Any:
+    def hook(self: Any, *args: Any, **options: Any) -> Any:
+        patched.clear()
+        return original(self, *args, **options)
+
+    return hook
+
+
+def _once_a_launch(original: Any, patched: set[Any]) -> Any:
+    """It puts its own functions into Triton's language at every call of a helper; once a launch will do."""
+
+    def hook(function: Any) -> Any:
+        languages = {v for v in function.__globals__.values() if isinstance(v, types.ModuleType)}
+        languages = {v.__name__ for v in languages if v.__name__.startswith("triton.language")}
+        if languages <= patched:
+            return None
+        patched.update(languages)
+        return original(function)
 
     return hook

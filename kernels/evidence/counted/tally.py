@@ -11,11 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from kernels.evidence.counted import races
+
+PATIENCE = 10_000  # atomics of one program: no kernel has as many, and one that spins has no end
 SECTOR = 32  # bytes: the least that L2 and DRAM exchange on NVIDIA and AMD cards
 
 
 class OutOfBounds(IndexError):
     """A kernel touched memory outside the tensor that its pointer came from."""
+
+
+class NeverEnds(RuntimeError):
+    """A program waits for another of its launch, which runs after it."""
 
 
 @dataclass(frozen=True)
@@ -28,25 +35,43 @@ class Traffic:
     sector: int
 
 
-class _Tensor:
+class Touched:
+    """What one direction, reads or writes, did to one tensor.
+
+    times: of each element, how often a load or a store (each counts it once) took it; an atomic is
+    both. programs: by how many programs.
+    """
+
+    def __init__(self, extent: int) -> None:
+        self.times = np.zeros(extent, dtype=np.int32)
+        self.programs = np.zeros(extent, dtype=np.int32)
+        self.block = self.issued = self.sector = 0  # bytes
+
+    def grow(self, extent: int) -> None:
+        """The tensor is longer than was known."""
+        more = extent - self.times.size
+        self.times, self.programs = (np.pad(x, (0, more)) for x in (self.times, self.programs))
+
+
+class TensorTally:
     """One tensor argument: where it lies and which of its elements were read and written."""
 
-    def __init__(self, name: str, tensor: torch.Tensor) -> None:
-        self.name, self.shape = name, tuple(tensor.shape)
+    def __init__(self, name: str, tensor: torch.Tensor, memory: races.Cells) -> None:
+        self.name, self.memory = name, memory
         self.itemsize, self.base = tensor.element_size(), tensor.data_ptr()
-        self.extent, self.gaps = _extent(tensor), _gaps(tensor)
-        self.touched: dict[str, np.ndarray] = {}
-        self.totals: dict[str, list[int]] = {}
+        self.touched: dict[str, Touched] = {}
+        self.atomics = 0
+        self.grow(tensor)
 
     def grow(self, tensor: torch.Tensor) -> None:
-        """Take in the rest of the memory that it is the beginning of."""
-        self.shape, self.extent, self.gaps = tuple(tensor.shape), _extent(tensor), _gaps(tensor)
-        for verb, before in self.touched.items():
-            self.touched[verb] = np.zeros(self.extent, dtype=bool)
-            self.touched[verb][: before.size] = before
+        """Take in the memory that it is, or that what was known is the beginning of."""
+        self.shape, self.strides = tuple(tensor.shape), tensor.stride()
+        self.extent, self.gaps = extent(tensor), _gaps(tensor)
+        for touched in self.touched.values():
+            touched.grow(self.extent)
 
-    def record(self, verb: str, addresses: np.ndarray, program: Any) -> None:
-        """Tally one load or store: the addresses of the lanes that its mask leaves on."""
+    def record(self, verb: str, addresses: np.ndarray, program: Any) -> np.ndarray:
+        """Tally one load or store: the addresses of the lanes that its mask leaves on; the elements."""
         lanes = addresses.size
         offsets = addresses.astype(np.int64) - self.base
         ordered = _increasing(offsets)
@@ -64,33 +89,45 @@ class _Tensor:
                 f"(shape {self.shape}, {self.extent} elements from first to last); mask that lane off."
             )
         if verb not in self.touched:
-            self.touched[verb] = np.zeros(self.extent, dtype=bool)
-            self.totals[verb] = [0, 0, 0]
-        self.touched[verb][elements] = True
+            self.touched[verb] = Touched(self.extent)
+        touched = self.touched[verb]
+        touched.times[elements] += 1
         sectors = ((self.base % SECTOR) + ordered) // SECTOR
-        block, issued, sector = self.totals[verb]
-        self.totals[verb] = [
-            block + ordered.size * self.itemsize,
-            issued + lanes * self.itemsize,
-            sector + (1 + np.count_nonzero(np.diff(sectors))) * SECTOR,
-        ]
+        touched.block += ordered.size * self.itemsize
+        touched.issued += lanes * self.itemsize
+        touched.sector += int(1 + np.count_nonzero(sectors[1:] != sectors[:-1])) * SECTOR
+        return elements
 
     def traffic(self, verb: str) -> Traffic:
-        unique = int(np.count_nonzero(self.touched[verb])) * self.itemsize
-        block, issued, sector = self.totals[verb]
-        return Traffic(unique, block, issued, int(sector))
+        """Its bytes in one direction."""
+        one = self.touched[verb]
+        unique = int(np.count_nonzero(one.times)) * self.itemsize
+        return Traffic(unique, one.block, one.issued, one.sector)
+
+    def last_readers(self) -> np.ndarray:
+        """Of each of its elements, the stamp of the program that read it last (see `races.Order`)."""
+        cells = self.memory.cells(self.base, self.itemsize, np.arange(self.extent))
+        return self.memory.stamps("last read")[cells].reshape(self.extent, -1)[:, 0].copy()
+
+    def element(self, offset: int) -> str:
+        """The name of what lies that many elements behind the first: "s[17]", "y[3, 0]"."""
+        index = [0] * len(self.shape)
+        for axis in sorted(range(len(index)), key=lambda i: -self.strides[i]):
+            if self.shape[axis] > 1 and self.strides[axis]:
+                index[axis], offset = divmod(offset, self.strides[axis])
+        return f"{self.name}[{', '.join(map(str, index))}]"
 
 
-def _extent(tensor: torch.Tensor) -> int:
+def extent(tensor: torch.Tensor) -> int:
     """Elements from the first to the last."""
     return 1 + sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def _gaps(tensor: torch.Tensor) -> np.ndarray | None:
     """Of a strided view: which elements in between are not its own; None if there are none."""
-    if _extent(tensor) == tensor.numel():
+    if extent(tensor) == tensor.numel():
         return None
-    gaps = torch.ones(_extent(tensor), dtype=torch.bool)
+    gaps = torch.ones(extent(tensor), dtype=torch.bool)
     gaps.as_strided(tensor.shape, tensor.stride()).fill_(False)
     return gaps.numpy()
 
@@ -104,15 +141,23 @@ def _increasing(offsets: np.ndarray) -> np.ndarray:
 
 
 class Tally:
-    """Running counts of every launch inside `count()`: bytes by tensor, FLOPs, programs."""
+    """Running counts of every launch inside `count()`: bytes by tensor, FLOPs, programs, atomics.
+
+    race: the first race between two programs of one launch, as a sentence; "" if there was none.
+    """
 
     def __init__(self) -> None:
         self.dot_flops = 0
         self.alu_flops = 0
         self.sfu_ops = 0
         self.programs = 0
-        self._tensors: dict[tuple[int, int], _Tensor] = {}
-        self._bases: dict[int, _Tensor] = {}
+        self.atomics = 0
+        self.race = ""
+        self._tensors: dict[tuple[int, int], TensorTally] = {}
+        self._bases: dict[int, TensorTally] = {}
+        self._memory: dict[tuple[int, int], races.Cells] = {}
+        self.order = races.Order()
+        self._tries = 0  # of this program, at atomics
         self.program: Any = None  # index of the one that runs now
 
     def reads(self) -> dict[str, Traffic]:
@@ -123,15 +168,19 @@ class Tally:
         """Traffic of each tensor that was written."""
         return self._traffic("writes")
 
+    def tensors(self) -> list[TensorTally]:
+        """Every tensor that was touched, in the order in which they became known."""
+        return [t for t in self._tensors.values() if t.touched]
+
     def _traffic(self, verb: str) -> dict[str, Traffic]:
-        return {t.name: t.traffic(verb) for t in self._tensors.values() if verb in t.totals}
+        return {t.name: t.traffic(verb) for t in self._tensors.values() if verb in t.touched}
 
     def traffic_by_address(self, verb: str) -> list[tuple[int, Traffic]]:
         """(address of the first element, traffic) of each tensor that was read ("reads") or written.
 
         Views of one buffer are tensors of their own, so whoever made the buffers can add them up.
         """
-        return [(t.base, t.traffic(verb)) for t in self._tensors.values() if verb in t.totals]
+        return [(t.base, t.traffic(verb)) for t in self._tensors.values() if verb in t.touched]
 
     def learn(self, named: dict[str, Any]) -> None:
         """Note tensors by name. A tensor keeps the name it had first; a new one gets a new name."""
@@ -139,34 +188,80 @@ class Tally:
         for argument, tensor in named.items():
             if not isinstance(tensor, torch.Tensor):
                 continue
-            key = (tensor.data_ptr(), tensor.untyped_storage().nbytes())
-            if key in self._tensors and _extent(tensor) > self._tensors[key].extent:
+            storage = tensor.untyped_storage()
+            key, place = (tensor.data_ptr(), storage.nbytes()), (storage.data_ptr(), storage.nbytes())
+            if key in self._tensors and extent(tensor) > self._tensors[key].extent:
                 self._tensors[key].grow(tensor)  # a part of it was met first
             if key not in self._tensors:
                 name = argument.removesuffix("_ptr")
                 while name in names:
                     name += "'"
                 names.add(name)
-                self._tensors[key] = _Tensor(name, tensor)
+                memory = self._memory.setdefault(place, races.Cells(*place, tensor.element_size()))
+                self._tensors[key] = TensorTally(name, tensor, memory)
             self._bases[key[0]] = self._tensors[key]
 
-    def tensor_at(self, address: int) -> _Tensor | None:
+    def tensor_at(self, address: int) -> TensorTally | None:
         """The tensor that begins at this address, if one is known."""
         return self._bases.get(address)
 
+    def begin_launch(self, grid: tuple[int, ...]) -> None:
+        """A launch of this many programs begins."""
+        self.order.begin_launch(grid)
+
+    def begin_program(self, index: tuple[int, ...]) -> None:
+        """A program of the launch begins."""
+        self.programs += 1
+        self.program, self._tries = index, 0
+        self.order.begin_program(index)
+
     def access(self, verb: str, pointers: Any, mask: Any) -> None:
         """Note a load ("reads") or a store ("writes") through a block of pointers."""
-        addresses = np.asarray(pointers.data)
-        on = np.asarray(getattr(mask, "data", mask) if not isinstance(mask, np.ndarray) else mask).astype(
-            bool
-        )
-        if not on.all():
-            addresses, on = np.broadcast_arrays(addresses, on)
-            addresses = addresses[on]
-        if addresses.size:
-            self._owner(pointers, addresses).record(verb, addresses, self.program)
+        addresses = _active(pointers, mask)
+        if not addresses.size:
+            return
+        tensor = self._owner(pointers, addresses)
+        elements = tensor.record(verb, addresses, self.program)
+        cells = tensor.memory.cells(tensor.base, tensor.itemsize, elements)
+        self._look_for_a_race(verb, tensor, cells)
+        remember = tensor.memory.read if verb == "reads" else tensor.memory.write
+        anew = remember(cells, self.order)
+        tensor.touched[verb].programs[elements] += anew.reshape(elements.size, -1)[:, 0]
 
-    def _owner(self, pointers: Any, addresses: np.ndarray) -> _Tensor:
+    def atomic(self, pointers: Any, mask: Any, acquires: bool, releases: bool) -> None:
+        """Note an atomic: a read and a write of its addresses, which may order the programs."""
+        self._tries += 1
+        if self._tries > PATIENCE:
+            raise NeverEnds(
+                f"program {self.program}: {PATIENCE:,} atomics and no end: it waits for another program of "
+                "its launch, which here runs after it, and on a GPU perhaps never; let none wait for another."
+            )
+        addresses = _active(pointers, mask)
+        if not addresses.size:
+            return
+        tensor = self._owner(pointers, addresses)
+        for verb in ("reads", "writes"):
+            elements = tensor.record(verb, addresses, self.program)
+        self.atomics += addresses.size
+        tensor.atomics += addresses.size
+        cells = tensor.memory.cells(tensor.base, tensor.itemsize, elements)
+        self._look_for_a_race("atomics", tensor, cells)
+        tensor.memory.atomic(cells, self.order, acquires, releases)
+
+    def _look_for_a_race(self, verb: str, tensor: TensorTally, cells: np.ndarray) -> None:
+        if self.race or not (found := tensor.memory.race(verb, cells, self.order)):
+            return
+        position, other_verb, stamp = found
+        cell = int(cells.ravel()[position]) * tensor.memory.width + tensor.memory.base
+        self.race = races.sentence(
+            verb,
+            other_verb,
+            program=self.order.called(self.order.now),
+            other=self.order.called(stamp),
+            element=tensor.element((cell - tensor.base) // tensor.itemsize),
+        )
+
+    def _owner(self, pointers: Any, addresses: np.ndarray) -> TensorTally:
         owner = getattr(pointers, "made_from", None) or self.tensor_at(int(addresses.flat[0]))
         if owner is None:
             raise OutOfBounds(
@@ -174,3 +269,18 @@ class Tally:
                 "no tensor argument it was made from is known; build pointers from the kernel's arguments."
             )
         return owner
+
+
+def _active(pointers: Any, mask: Any) -> np.ndarray:
+    """The addresses of the lanes that the mask leaves on."""
+    addresses = np.asarray(pointers.data)
+    on = mask_of(mask)
+    if on.all():
+        return addresses
+    addresses, on = np.broadcast_arrays(addresses, on)
+    return addresses[on]
+
+
+def mask_of(mask: Any) -> np.ndarray:
+    """A mask as booleans, whether the interpreter made it an array or one of its handles."""
+    return np.asarray(mask if isinstance(mask, np.ndarray) else mask.data).astype(bool, copy=False)

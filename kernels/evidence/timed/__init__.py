@@ -8,8 +8,7 @@ and of its datasheet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,6 +20,7 @@ from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import alarm
+from kernels.evidence.poison import poisoned
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
 from kernels.evidence.timed.clocks import Clock, EventClock
@@ -64,26 +64,6 @@ class Timed:
 
 
 # ------------------------------------------------------------------------------- correctness
-
-
-@contextmanager
-def poisoned() -> Iterator[None]:
-    """Inside, torch fills every new uninitialised tensor with NaN (the largest value, for ints).
-
-    That is torch's own switch, so split-K workspaces are poisoned as well as outputs.
-    """
-    import torch
-
-    before = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    fill = torch.utils.deterministic.fill_uninitialized_memory
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = True
-    try:
-        yield
-    finally:
-        torch.utils.deterministic.fill_uninitialized_memory = fill
-        torch.use_deterministic_algorithms(before, warn_only=warn_only)
 
 
 def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> float:
