@@ -174,7 +174,7 @@ def _add(forms: str, kinds: str, function: Callable[..., np.ndarray], count: int
 
 
 _add("add.{}", "f32 f32x2 s32 s64", np.add)
-_add("sub.{}", "f32 s32 s64", np.subtract)
+_add("sub.{}", "f32 f32x2 s32 s64", np.subtract)
 _add("mul.{}", "f32 f32x2", np.multiply)
 _add("add.rn.{}", "bf16x2 f16x2", np.add)
 _add("sub.rn.{}", "bf16x2 f16x2", np.subtract)

@@ -39,6 +39,7 @@ def execute(
     """
     with card(target, **options) as here:
         inputs = experiment.inputs(**sizes, dtype=dtype, device="cpu", seed=0)
+        here.know(inputs)
         expected = experiment.expected(inputs)
         return here, relative_error(experiment.results(inputs), expected)
 

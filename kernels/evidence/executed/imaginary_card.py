@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class Launched:
 class Card:
     """A card that is imagined. launched: what ran on it so far; the rest are options of `machine.launch`.
 
+    named: tensors that are known beforehand, by the names that their bytes go by; others are called after
+    the kernel argument that first saw them, or as their launch says (`Launch.names`).
     change(text) -> text: of the PTX before it is decoded, for tests that take a synchronisation out.
     """
 
@@ -51,7 +53,21 @@ class Card:
     races: bool = True
     change: Any = None
     launched: list[Launched] = field(default_factory=list)
-    _labels: list[Launch] = field(default_factory=list)
+    _names: dict[int, str] = field(default_factory=dict)  # of storages, by where they begin
+    _starting: list[Launch] = field(
+        default_factory=list
+    )  # the newest is the one that comes to the driver next
+
+    def know(self, named: Mapping[str, Any]) -> None:
+        """Tensors among these go by these names from now on."""
+        for name, tensor in named.items():
+            if isinstance(tensor, torch.Tensor):
+                self._names.setdefault(tensor.untyped_storage().data_ptr(), name)
+
+
+# The cards that are imagined, the innermost last. Triton keeps a compiled kernel with its launcher, so a
+# launcher asks here whose it is now.
+_cards: list[Card] = []
 
 
 @contextlib.contextmanager
@@ -68,11 +84,13 @@ def card(target: Target, **options: Any) -> Iterator[Card]:
 
     here = Card(target, **options)
     before = driver._active
-    driver.set_active(_Driver(here))
+    driver.set_active(_Driver(target))
+    _cards.append(here)
     try:
-        with devices.imagined(target), devices.observed(here._labels.append):
+        with devices.imagined(target), devices.observed(here._starting.append):
             yield here
     finally:
+        _cards.remove(here)
         if before is not None:
             driver.set_active(before)
 
@@ -80,10 +98,12 @@ def card(target: Target, **options: Any) -> Iterator[Card]:
 class _Driver(StandIn):
     """What Triton asks of a driver when it launches, beyond what it asks when it compiles."""
 
-    def __init__(self, here: Card) -> None:
-        super().__init__(here.target)
-        self.utils = _Utils(here.target)
-        self.launcher_cls = functools.partial(_Launcher, here)
+    launcher_cls: Any
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.utils = _Utils(target)
+        self.launcher_cls = _Launcher
 
 
 class _Utils:
@@ -110,15 +130,13 @@ class _Utils:
 class _Launcher:
     """What CompiledKernel calls with a grid and the arguments."""
 
-    def __init__(self, here: Card, source: Any, metadata: Any) -> None:
+    def __init__(self, source: Any, metadata: Any) -> None:
         from triton.runtime.cache import get_cache_manager
 
         path = get_cache_manager(metadata.hash).get_file(f"{metadata.name}.ptx")
         if path is None:
             raise NotExecutable(f"{metadata.name}: Triton's cache has no PTX of it; let it write its cache.")
-        text = Path(path).read_text(encoding="utf-8")
-        self.here, self.metadata = here, metadata
-        self.kernel = decoded(here.change(text) if here.change else text)
+        self.text, self.metadata = Path(path).read_text(encoding="utf-8"), metadata
         names = source.fn.arg_names
         signature = {(n if isinstance(n, str) else names[n]): kind for n, kind in source.signature.items()}
         self.passed = [name for name in names if signature.get(name, "constexpr") != "constexpr"]
@@ -131,29 +149,33 @@ class _Launcher:
                 raise NotExecutable(
                     f"{self.metadata.name}: {size:,} programs along {axis}; a card takes 1 to {most:,}."
                 )
-        label, called = _label(self.here, self.metadata.name)
+        here = _cards[-1]
+        one = here._starting[-1] if here._starting else None
         memory, where = GlobalMemory(), {}
         arguments: list[int | float] = []
         for name, value in zip(self.names, values, strict=True):
             if name not in self.passed:
                 continue
             if isinstance(value, torch.Tensor):
-                value = _address(memory, where, called(name), value)
+                short = name.removesuffix("_ptr")
+                here.know({one.names.get(short, short) if one else short: value})
+                value = _address(memory, where, here._names, value)
             arguments.append(value)
         outcome = machine.launch(
-            self.kernel,
+            decoded(here.change(self.text) if here.change else self.text),
             memory,
             grid,
             [*arguments, 0, 0],  # scratch memory, which no kernel here asks for
             self.metadata.shared,
-            order=self.here.order,
-            seed=self.here.seed,
-            count=self.here.count,
-            races=self.here.races,
+            order=here.order,
+            seed=here.seed,
+            count=here.count,
+            races=here.races,
         )
         for start, raw in where.values():
             raw[:] = memory.get(start, raw.size)
-        self.here.launched.append(Launched(label, x * y * z, outcome))
+        label = one.label if one and one.label else self.metadata.name
+        here.launched.append(Launched(label, x * y * z, outcome))
 
 
 @functools.lru_cache(maxsize=512)
@@ -162,23 +184,11 @@ def decoded(text: str) -> ptx.Kernel:
     return decode(ptx.read(text))
 
 
-def _label(here: Card, name: str) -> tuple[str, Any]:
-    """What a launch is called, and a function from its arguments' names to its tensors' names."""
-    one = here._labels[-1] if here._labels else None
-    names = one.names if one else {}
-
-    def called(argument: str) -> str:
-        short = argument.removesuffix("_ptr")
-        return names.get(short, short)
-
-    return (one.label if one and one.label else name), called
-
-
-def _address(memory: GlobalMemory, where: dict, name: str, tensor: torch.Tensor) -> int:
+def _address(memory: GlobalMemory, where: dict, names: Mapping[int, str], tensor: torch.Tensor) -> int:
     """Where a tensor begins in the card's memory; its storage is copied there once."""
     store = tensor.untyped_storage()
     if store.data_ptr() not in where:
         raw = torch.empty(0, dtype=torch.uint8).set_(store, 0, (store.nbytes(),)).numpy()  # type: ignore[call-overload]
-        where[store.data_ptr()] = memory.put(name, raw), raw
+        where[store.data_ptr()] = memory.put(names[store.data_ptr()], raw), raw
     start: int = where[store.data_ptr()][0]
     return start + tensor.storage_offset() * tensor.element_size()

@@ -127,7 +127,7 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one\.shared::cluster\.b64")
+@family(r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one(?:\.shared::cluster)?\.b64")
 def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     get = address(kernel, one.operands[0])
 

@@ -9,7 +9,7 @@ import pytest
 from kernels.contract import devices
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.targets import TARGETS
-from kernels.evidence import executed
+from kernels.evidence import counted, executed
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
 from tests.kernels.toy import experiment as toy
@@ -20,6 +20,7 @@ ALL = all_experiments()
 WHOLE = executed.EXECUTABLE if os.environ.get("EVERY_CHIP") else (devices.STAND_IN,)
 INSTRUCTION = {"sm_80": "mma.sync", "sm_90": "wgmma", "sm_100": "tcgen05.mma", "sm_120": "mma.sync"}
 LARGE = {"m": 128, "k": 256, "n": 256}
+VECTORS = ("lse", "positions")  # numbers that many lanes need
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,27 @@ def test_a_result_that_is_wrong_and_a_race_are_refused(every):
 def test_a_chip_whose_code_is_not_known_is_refused_with_those_that_are():
     with pytest.raises(Unsupported, match="target = 'gfx942'.*choose sm_80, sm_90, sm_100, sm_120"):
         executed.run(toy, targets=["gfx942"])
+
+
+def moved(row):
+    """What an access is called, "load x" -> bytes that the lanes of all launches ask for."""
+    found: dict[str, int] = {}
+    for launch in row.launches:
+        for name, traffic in launch.traffic.items():
+            found[name] = found.get(name, 0) + traffic.bytes
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if "." not in name and name != "decode_layer"])
+def test_the_compiled_code_moves_the_bytes_that_the_interpreter_counts(name):
+    """To the byte; but lanes that need the same number of a vector each ask for it."""
+    one, sizes = ALL[name], sweep(ALL[name], "counted")[0]
+    dtype = counted.interpretable(one)
+    (row,) = executed.cases([(one, devices.STAND_IN, sizes, dtype)])
+    ours, theirs = counted.run(one, dtype=dtype, **sizes), moved(row)
+    assert {f"store {n}": t.issued for n, t in ours.writes.items()} == {
+        n: size for n, size in theirs.items() if n.startswith("store")
+    }
+    for tensor, traffic in ours.reads.items():
+        asked = theirs[f"load {tensor}"]
+        assert asked == traffic.issued or (asked % traffic.issued == 0 and tensor in VECTORS), tensor
