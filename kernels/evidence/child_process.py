@@ -14,12 +14,13 @@ import functools
 import hashlib
 import importlib
 import inspect
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,12 @@ from kernels.evidence.addresses import find
 
 # task name -> "module:function"; the function takes the request and returns what JSON can hold
 TASKS = {
-    "compile": "kernels.evidence.compiled.machine_code:compile_request",
+    "compile": "kernels.evidence.compiled.machine_code:compile_requests",
     "execute": "kernels.evidence.executed.execution:execute_request",
     "count": "kernels.evidence.counted.counted_rows:count_request",
 }
+# Whose function takes all requests at once, and returns an answer or the exception for each.
+TOGETHER = ("compile",)
 
 
 def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float = 900) -> list[Any]:
@@ -171,17 +174,36 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
+def answer_all(requests: Sequence[dict[str, Any]]) -> list[Any]:
+    """The answer to each request, or the exception that the parent raises again."""
+    found: list[Any] = []
+    for task, some in itertools.groupby(requests, key=lambda request: request["task"]):
+        ask = find(TASKS[task])
+        if task in TOGETHER:
+            found += ask(list(some))
+        else:
+            found += [_attempt(ask, request) for request in some]
+    return found
+
+
+def _attempt(ask: Callable[[dict[str, Any]], Any], request: dict[str, Any]) -> Any:
+    try:
+        return ask(request)
+    except Exception as error:  # noqa: BLE001 - told to the parent
+        return error
+
+
 def main() -> None:
     """Read requests from standard input, answer them, write the answers to standard output."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a compiler prints goes to standard error, not between the answers
-    answers = []
-    for request in json.load(sys.stdin):
-        try:
-            answers.append({"value": find(TASKS[request["task"]])(request)})
-        except Exception as error:  # noqa: BLE001 - told to the parent, which raises it again
-            answers.append({"error": type(error).__name__, "message": str(error)})
-    json.dump(answers, out)
+    told = [
+        {"error": type(answer).__name__, "message": str(answer)}
+        if isinstance(answer, Exception)
+        else {"value": answer}
+        for answer in answer_all(json.load(sys.stdin))
+    ]
+    json.dump(told, out)
     out.flush()
 
 

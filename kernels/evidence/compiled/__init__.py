@@ -11,13 +11,14 @@ from typing import Any
 
 from book import catalog
 from book.say import say
-from kernels.contract.errors import Unsupported
+from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as find_target
 from kernels.evidence import child_process
 from kernels.evidence.addresses import address
-from kernels.evidence.sweeps import sweep
+from kernels.evidence.compiled.loops import Loop
+from kernels.evidence.sweeps import described, sweep
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Compiled:
     instruction: "mma.sync", "wgmma", "tcgen05.mma", "mfma", or "none" for a kernel without a
     matrix product; opcode: the commonest such instruction in the listing. spill_bytes is 0 when
     every value stayed in registers. wide_loads of loads fetch 16 bytes at once. limited_by: what
-    stops another block from living on the same multiprocessor.
+    stops another block from living on the same multiprocessor. code: names the machine code; rows with
+    the same one run the same instructions. loops: see `loops.Loop`.
     """
 
     kernel: str
@@ -50,6 +52,17 @@ class Compiled:
     tensor_memory_columns: int = 0
     scalar_registers: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    code: str = ""
+    loops: tuple[Loop, ...] = ()
+
+    @property
+    def hot(self) -> Loop | None:
+        """The innermost loop in which most is done: products first, then bytes that are asked for."""
+        return max(
+            (loop for loop in self.loops if loop.innermost),
+            key=lambda loop: (loop.matrix_instructions, loop.async_copies + loop.loads, -loop.instructions),
+            default=None,
+        )
 
     @property
     def spills(self) -> bool:
@@ -59,7 +72,61 @@ class Compiled:
     @property
     def fits(self) -> bool:
         """Whether at least one block can run there at all."""
-        return self.blocks_per_sm > 0
+        return self.blocks_per_sm > 0 and not self._shared_excess
+
+    @property
+    def _shared_excess(self) -> int:
+        """Bytes of shared memory beyond what one block may have there."""
+        return max(0, self.shared_bytes - find_target(self.target).max_shared_per_block)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with it as compiled, a sentence each with the remedy: it can't run, or it spills."""
+        where = say(
+            "{kernel} on {target} ({sizes}, {dtype})",
+            kernel=self.kernel,
+            target=self.target,
+            sizes=described(self.sizes),
+            dtype=self.dtype,
+        )
+        found = []
+        if self._shared_excess:
+            found.append(
+                say(
+                    "{where}: a block asks for {bytes:,} bytes of shared memory and may have {most:,}, so it "
+                    "can't be launched; choose a smaller tile or fewer stages.",
+                    where=where,
+                    bytes=self.shared_bytes,
+                    most=find_target(self.target).max_shared_per_block,
+                )
+            )
+        elif not self.blocks_per_sm:
+            found.append(
+                say(
+                    "{where}: a multiprocessor has too few {what} for one block of {warps} warps with "
+                    "{registers} registers a thread; choose a smaller tile or fewer warps.",
+                    where=where,
+                    what=self.limited_by,
+                    warps=self.warps,
+                    registers=self.registers,
+                )
+            )
+        if self.spills:
+            found.append(
+                say(
+                    "{where}: {bytes} bytes of each thread leave its {registers} registers for memory; "
+                    "choose a smaller tile, more warps or fewer stages, or allow more registers.",
+                    where=where,
+                    bytes=self.spill_bytes,
+                    registers=self.registers,
+                )
+            )
+        return tuple(found)
+
+    def check(self) -> None:
+        """Raise PhysicsDisagrees, with the first of `faults`, if there is one."""
+        for fault in self.faults:
+            raise PhysicsDisagrees(fault)
 
 
 def run(
@@ -103,10 +170,14 @@ def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tup
         )
     answers = child_process.cached(requests, interpret=False)
     return tuple(
-        Compiled(target=request["target"], dtype=request["dtype"], sizes=request["sizes"], **facts)
-        for request, answer in zip(requests, answers, strict=True)
-        for facts in answer
+        _row(request, facts) for request, answer in zip(requests, answers, strict=True) for facts in answer
     )
+
+
+def _row(request: Mapping[str, Any], facts: Mapping[str, Any]) -> Compiled:
+    found = tuple(Loop(**loop) for loop in facts["loops"])
+    named = {name: request[name] for name in ("target", "dtype", "sizes")}
+    return Compiled(**{**facts, **named, "loops": found})
 
 
 def targets_of(experiment: Experiment, dtype: str | None = None) -> list[str]:

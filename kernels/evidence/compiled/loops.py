@@ -123,7 +123,7 @@ def loops(code: Sequence[Instruction], backend: str) -> list[Loop]:
 
 
 def _round_trips(body: Sequence[frozenset[str]]) -> int:
-    """Barriers of a loop with a store into shared memory between them and the one before, and a load behind."""
+    """Barriers of a loop with stores into shared memory before them and loads from it behind them."""
     ends = [i for i, kinds in enumerate(body) if "barriers" in kinds]
     if not ends:
         return 0
@@ -135,9 +135,7 @@ def _round_trips(body: Sequence[frozenset[str]]) -> int:
             pieces.append(set())
     pieces.pop()
     behind = [*pieces[1:], pieces[0]]
-    return sum(
-        "shared_stores" in a and "shared_loads" in b for a, b in zip(pieces, behind, strict=True)
-    )
+    return sum("shared_stores" in a and "shared_loads" in b for a, b in zip(pieces, behind, strict=True))
 
 
 # ---------------------------------------------------------------------------------- the flow of control

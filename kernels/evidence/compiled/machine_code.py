@@ -8,24 +8,17 @@ no memory, and the disassembler from Triton's own wheel shows what came out.
 from __future__ import annotations
 
 import collections
-import functools
 import re
-import subprocess
 import tempfile
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from kernels.contract.targets import Target, occupancy
 from kernels.contract.targets import target as find_target
 from kernels.evidence.addresses import find
-
-# What the hardware's documentation calls them, and the opcode that shows it in the listing.
-MATRIX = {
-    "tcgen05.mma": r"\bUTC\w*MMA[\w.]*",
-    "wgmma": r"\b(?:H|I|Q|D)GMMA[\w.]*",
-    "mma.sync": r"\b(?:H|I|Q|D|O)MMA[\w.]*",
-    "mfma": r"\bv_mfma_\w+",
-}
+from kernels.evidence.compiled import listing, loops
+from kernels.evidence.compiled.listing import Instruction
 
 
 class StandIn:
@@ -47,20 +40,42 @@ class StandIn:
         return 0
 
 
-def compile_request(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Compile one experiment for one target: a list of facts, one entry a kernel launch.
+def compile_requests(requests: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]] | Exception]:
+    """Compile an experiment for a target, for each request: facts of each launch, or what went wrong.
 
-    request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}}.
+    A request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}}. Triton
+    compiles once for all launches of this process that share a specialisation, and all is read at once.
     """
+    answers: list[Any] = []
+    made: dict[str, list[Any]] = {}  # target -> what was compiled for it
+    for request in requests:
+        try:
+            answers.append(_compiled(request))
+            made.setdefault(request["target"], []).extend(kernel for _, kernel in answers[-1])
+        except Exception as error:  # noqa: BLE001 - the answer to this request, not to the others
+            answers.append(error)
+    facts = {name: iter(read_all(some, find_target(name))) for name, some in made.items()}
+    return [
+        answer
+        if isinstance(answer, Exception)
+        else [{"kernel": label, **next(facts[request["target"]])} for label, _ in answer]
+        for request, answer in zip(requests, answers, strict=True)
+    ]
+
+
+def _compiled(request: dict[str, Any]) -> list[tuple[str, Any]]:
+    """(label, compiled kernel) for each launch."""
     experiment = find(request["experiment"])
     target, dtype, sizes = find_target(request["target"]), request["dtype"], request["sizes"]
     plan = experiment.plan(**sizes, dtype=dtype, target=target)
     activate(target)
-    facts = []
-    for launch in experiment.meta_launches(plan, dtype, **sizes):
-        kernel = launch.kernel.warmup(*launch.args, grid=launch.grid, **launch.options)
-        facts.append({"kernel": launch.label or launch.kernel.__name__, **read(kernel, target)})
-    return facts
+    return [
+        (
+            launch.label or launch.kernel.__name__,
+            launch.kernel.warmup(*launch.args, grid=launch.grid, **launch.options),
+        )
+        for launch in experiment.meta_launches(plan, dtype, **sizes)
+    ]
 
 
 def activate(target: Target) -> None:
@@ -71,19 +86,34 @@ def activate(target: Target) -> None:
 
 
 def read(kernel: Any, target: Target) -> dict[str, Any]:
-    """Facts of one compiled kernel: instruction, registers, spills, memory, occupancy."""
+    """Facts of one compiled kernel: instruction, registers, spills, memory, occupancy, loops."""
+    return read_all([kernel], target)[0]
+
+
+_FACTS: dict[str, dict[str, Any]] = {}  # by what Triton calls a compilation
+
+
+def read_all(kernels: Sequence[Any], target: Target) -> list[dict[str, Any]]:
+    """`read` of each kernel, all compiled for `target`; the same code is read once."""
+    new = {kernel.hash: kernel for kernel in kernels if kernel.hash not in _FACTS}
     if target.backend == "hip":
-        facts = read_amd(kernel.asm["amdgcn"])
+        found = [read_amd(kernel.asm["amdgcn"]) for kernel in new.values()]
     else:
-        usage, listing = _disassemble(kernel.asm["cubin"])
-        facts = read_nvidia(usage, listing)
+        cubins = [kernel.asm["cubin"] for kernel in new.values()]
+        codes = listing.disassemble(cubins, int(target.arch))
+        found = [read_nvidia(_usage(cubin), code) for cubin, code in zip(cubins, codes, strict=True)]
+    for (name, kernel), facts in zip(new.items(), found, strict=True):
+        _FACTS[name] = facts | _resources(kernel, facts["registers"], target)
+    return [_FACTS[kernel.hash] for kernel in kernels]
+
+
+def _resources(kernel: Any, registers: int, target: Target) -> dict[str, Any]:
+    """What Triton's metadata says it asks of the chip, and how many blocks live side by side then."""
     warps, shared = kernel.metadata.num_warps, kernel.metadata.shared
     columns = getattr(kernel.metadata, "tmem_size", 0) or 0
-    fits = occupancy(
-        target, registers=facts["registers"], shared_bytes=shared, warps=warps, tensor_columns=columns
-    )
+    fits = occupancy(target, registers=registers, shared_bytes=shared, warps=warps, tensor_columns=columns)
     return {
-        **facts,
+        "code": kernel.hash[:16],
         "shared_bytes": shared,
         "tensor_memory_columns": columns,
         "warps": warps,
@@ -94,41 +124,22 @@ def read(kernel: Any, target: Target) -> dict[str, Any]:
     }
 
 
-@functools.lru_cache(maxsize=64)  # sizes that share their code come one after another
-def _disassemble(cubin: bytes) -> tuple[str, str]:
-    """The resource table and the SASS listing of a cubin, by the tools in Triton's wheel."""
-    import triton.backends.nvidia as nvidia
-
-    tools = Path(nvidia.__file__).parent / "bin"
+def _usage(cubin: bytes) -> str:
+    """The resource table of a cubin, by the tool in Triton's wheel."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-
-        def call(*command: str) -> str:
-            return subprocess.run(
-                command, capture_output=True, text=True, check=True, encoding="utf-8"
-            ).stdout
-
-        return (
-            call(str(tools / "cuobjdump"), "--dump-resource-usage", file.name),
-            call(str(tools / "nvdisasm"), "-c", "-ndf", file.name),  # no data flow: nothing here asks for it
-        )
+        return listing.call(listing.tool("cuobjdump"), "--dump-resource-usage", file.name)
 
 
-def read_nvidia(usage: str, listing: str) -> dict[str, Any]:
-    """Facts from cuobjdump's resource table and a SASS listing.
+def read_nvidia(usage: str, code: Sequence[Instruction]) -> dict[str, Any]:
+    """Facts from cuobjdump's resource table and the instructions.
 
     spill_bytes: the stack of one thread. Triton's kernels have no other use for one.
     """
     registers, stack = map(int, re.search(r"REG:(\d+)\s+STACK:(\d+)", usage).groups())
-    return {
-        **_matrix(listing),
-        "registers": registers,
-        "spill_bytes": stack,
-        "spill_instructions": _count(r"\b(?:LDL|STL)\b", listing),
-        "wide_loads": _count(r"\bLDG\.E\.128|\bLDGSTS\.E\.(?:\w+\.)*128", listing),
-        "loads": _count(r"\bLDG\.E|\bLDGSTS\.E|\bUTMALDG", listing),
-    }
+    facts = _counted(code, "cuda")
+    return facts | {"registers": registers, "spill_bytes": stack}
 
 
 def read_amd(assembly: str) -> dict[str, Any]:
@@ -141,25 +152,27 @@ def read_amd(assembly: str) -> dict[str, Any]:
         found = re.search(rf"\.{key}:\s+(\d+)", assembly)
         return int(found.group(1)) if found else 0
 
-    return {
-        **_matrix(assembly),
+    return _counted(listing.read_amd(assembly), "hip") | {
         "registers": value("vgpr_count"),
         "scalar_registers": value("sgpr_count"),
         "spill_bytes": value("private_segment_fixed_size"),
         "spill_instructions": value("vgpr_spill_count") + value("sgpr_spill_count"),
-        "wide_loads": _count(r"\b(?:global|buffer)_load_dwordx4\b", assembly),
-        "loads": _count(r"\b(?:global|buffer)_load_(?:d|u|s)\w+", assembly),
     }
 
 
-def _matrix(listing: str) -> dict[str, Any]:
-    for name, pattern in MATRIX.items():
-        found = re.findall(pattern, listing)
+def _counted(code: Sequence[Instruction], backend: str) -> dict[str, Any]:
+    """The matrix instruction, loads and spills of a whole kernel, and its loops."""
+    counts = loops.count(loops.kinds(code, backend))
+    facts: dict[str, Any] = {"instruction": "none", "opcode": "", "matrix_instructions": 0}
+    for name, pattern in loops.MATRIX.items():
+        found = [one.opcode for one in code if re.match(pattern, one.opcode)]
         if found:
             opcode, _ = collections.Counter(found).most_common(1)[0]
-            return {"instruction": name, "opcode": opcode, "matrix_instructions": len(found)}
-    return {"instruction": "none", "opcode": "", "matrix_instructions": 0}
-
-
-def _count(pattern: str, text: str) -> int:
-    return len(re.findall(pattern, text))
+            facts = {"instruction": name, "opcode": opcode, "matrix_instructions": len(found)}
+            break
+    return facts | {
+        "spill_instructions": counts["spills"],
+        "wide_loads": counts["wide_loads"] + counts["wide_async_copies"],
+        "loads": counts["loads"] + counts["async_copies"],
+        "loops": [asdict(loop) for loop in loops.loops(code, backend)],
+    }

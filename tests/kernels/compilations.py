@@ -1,0 +1,144 @@
+"""What the tests of machine code compile: every size that the sweeps launch, and what no sweep has."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from kernels.contract import devices
+from kernels.contract.experiment import Experiment
+from kernels.contract.targets import TARGETS, target
+from kernels.evidence import child_process, compiled
+from kernels.evidence.compiled import Compiled
+from kernels.evidence.experiments import all_experiments
+from kernels.evidence.sweeps import sweep
+from tests.kernels.toy import experiment as toy
+
+Case = tuple[str, str, tuple[tuple[str, int], ...], str]  # key, chip, sizes, dtype
+
+EXPERIMENTS = all_experiments()
+KNOWN = {**EXPERIMENTS, "toy": toy}
+INSTRUCTION = {"sm_80": "mma.sync", "sm_90": "wgmma", "sm_100": "tcgen05.mma", "gfx942": "mfma"}
+RUNGS = ("counted", "timed", "compiled")
+
+# The chip that plans stand in for is compiled at every size of every sweep, the others at the largest;
+# EVERY_CHIP=1 compiles all of it in every dtype for every chip (`make test-specialisations`, minutes).
+EVERYTHING = bool(os.environ.get("EVERY_CHIP"))
+WHOLE = tuple(TARGETS) if EVERYTHING else (devices.STAND_IN,)
+
+LLAMA = {"d_model": 4096, "d_ff": 14_336}
+ATTENTION = {"batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": 8192}
+PROMPT = {"batch": 1, "length": 8192, "heads": 32, "kv_heads": 8, "head_dim": 128}
+HEAD = {"m": 1, "k": 4096, "n": 14_336}
+FEW, SQUARE = {"m": 1, "k": 1024, "n": 1024}, {"m": 64, "k": 1024, "n": 1024}
+
+# What no sweep has: (key, chip, sizes, dtype or None for the best, the main kernel's instruction).
+MORE: list[tuple[str, str, dict[str, int], str | None, str]] = [
+    ("toy", "sm_90", FEW, None, "mma.sync"),  # few rows: the older one
+    ("linear", "sm_80", {"m": 64, "k": 256, "n": 256}, "fp32", "none"),  # true fp32, no tf32
+    ("mlp", "sm_89", {"m": 4096, **LLAMA}, None, "mma.sync"),
+    ("mlp", "sm_120", {"m": 4096, **LLAMA}, None, "mma.sync"),
+    ("flash_attention", "sm_89", PROMPT, None, "mma.sync"),
+    ("flash_attention", "sm_120", PROMPT, None, "mma.sync"),
+    ("flash_attention", "sm_90", {**PROMPT, "head_dim": 256}, None, "wgmma"),
+    # a group of 4 query heads is too few for the newer instruction, 64 are enough
+    ("decode_attention", "sm_89", ATTENTION, None, "mma.sync"),
+    ("decode_attention", "sm_90", ATTENTION, None, "mma.sync"),
+    ("decode_attention", "gfx942", ATTENTION, None, "mfma"),
+    ("decode_attention", "sm_90", {**ATTENTION, "heads": 64, "kv_heads": 1}, None, "wgmma"),
+    ("decode_attention", "sm_100", {**ATTENTION, "heads": 64, "kv_heads": 1}, None, "tcgen05.mma"),
+    ("decode_attention", "sm_80", {**ATTENTION, "heads": 16, "head_dim": 256}, None, "mma.sync"),
+    ("decode_attention", "sm_90", ATTENTION, "fp8", "mma.sync"),
+    ("gemv", "sm_80", {**HEAD, "m": 4}, None, "none"),
+    ("gemv", "sm_120", HEAD, None, "none"),
+    ("gemv.kn", "sm_100", HEAD, None, "none"),
+    ("gemv.kn", "sm_90", {**HEAD, "m": 4}, None, "none"),
+    ("kv_append", "sm_100", {"batch": 64, "kv_heads": 8, "head_dim": 128, "context": 4096}, None, "none"),
+]
+
+# Sizes of the toy on sm_90, and whether Triton compiles them anew beside SQUARE in bf16.
+SPECIALISED: list[tuple[dict[str, int], str, bool]] = [
+    ({**SQUARE, "m": 128, "k": 2048}, "bf16", False),
+    ({**SQUARE, "m": 33}, "bf16", True),  # no multiple of 16
+    ({**SQUARE, "n": 1}, "bf16", True),  # a one is known when compiling
+    ({**SQUARE, "m": 32}, "bf16", True),  # another tile
+    (SQUARE, "fp16", True),
+]
+
+
+def chips(experiment: Experiment) -> list[str]:
+    """Matrix kernels have an instruction to show on each chip; the others are alike on most.
+
+    What a decode step is made of is compiled with the experiments of its parts.
+    """
+    if experiment.name == "decode_layer":
+        return ["sm_90"]
+    return list(INSTRUCTION) if experiment.unit == "matrix" else ["sm_75", "sm_90", "gfx942"]
+
+
+def launched(experiment: Experiment, chip: str) -> Iterator[tuple[dict[str, int], str]]:
+    """(sizes, dtype) of every point of its sweeps on this chip, in its best dtype; in all with EVERY_CHIP."""
+    best = experiment.best_dtype(target(chip))
+    for dtype in experiment.dtypes if EVERYTHING else (best,):
+        if not experiment.why_not(target(chip), dtype):
+            yield from ((sizes, dtype) for rung in RUNGS for sizes in sweep(experiment, rung))
+
+
+def planned() -> list[tuple[Experiment, str, dict[str, int], str]]:
+    """Every (experiment, chip, sizes, dtype) that is compiled for the tests, each once."""
+    wanted: dict[Case, tuple[Experiment, str, dict[str, int], str]] = {}
+
+    def add(one: Experiment, chip: str, sizes: dict[str, int], dtype: str | None) -> None:
+        kind = dtype or one.best_dtype(target(chip))
+        wanted.setdefault(case(one.key, chip, sizes, kind), (one, chip, sizes, kind))
+
+    for one in EXPERIMENTS.values():
+        for chip in TARGETS:
+            if chip in WHOLE and not compiled.why_not(one, target(chip)):
+                for sizes, dtype in launched(one, chip):
+                    add(one, chip, sizes, dtype)
+            elif chip in chips(one):
+                add(one, chip, sweep(one, "compiled")[-1], None)
+    for key, chip, sizes, own, _ in MORE:
+        add(KNOWN[key], chip, sizes, own)
+    for sizes, dtype, _ in [(SQUARE, "bf16", False), *SPECIALISED]:
+        add(toy, "sm_90", sizes, dtype)
+    return list(wanted.values())
+
+
+def case(key: str, chip: str, sizes: dict[str, int], dtype: str | None = None) -> Case:
+    """What `every` keeps its rows under. dtype: by default the best."""
+    return key, chip, tuple(sizes.items()), dtype or KNOWN[key].best_dtype(target(chip))
+
+
+@functools.cache
+def every() -> dict[Case, list[Compiled]]:
+    """The rows of each case, a kernel each: all of it compiled in one child, once for all workers."""
+    wanted = planned()
+    with _alone():
+        rows = iter(compiled.cases(wanted))
+    made = {case(one.key, *rest): [next(rows) for _ in range(launches(one, *rest))] for one, *rest in wanted}
+    assert next(rows, None) is None
+    return made
+
+
+def launches(experiment: Experiment, chip: str, sizes: dict[str, int], dtype: str) -> int:
+    """How many kernels one run of it starts there."""
+    plan = experiment.plan(**sizes, dtype=dtype, target=target(chip))
+    return len(experiment.meta_launches(plan, dtype, **sizes))
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[Any]:
+    """One worker at a time: what the first has compiled the others find on disk."""
+    folder = child_process.cache_dir()
+    if folder is None:
+        yield
+        return
+    with (folder / "tests.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
+        yield

@@ -1,0 +1,50 @@
+"""Work in the other Triton mode: answers come back, are kept, and are asked for again when code changed."""
+
+import sys
+
+import pytest
+
+from kernels.evidence import child_process
+from kernels.evidence.addresses import address
+from tests.kernels.toy import experiment as toy
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """How many requests each child process was given; none is started, and nothing is kept for good."""
+    monkeypatch.setenv("INFERENCE_ROOFLINE_CACHE", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(child_process, "run", lambda some, **_: asked.append(len(some)) or [[7]] * len(some))
+    return asked
+
+
+REQUESTS = [{"task": "compile", "experiment": address(toy), "n": i} for i in range(2)]
+
+
+def test_answers_are_kept_and_read_back(started):
+    for _ in range(2):
+        assert child_process.cached(REQUESTS, interpret=False) == [[7], [7]]
+    assert started == [2, 0]
+    child_process.cached([REQUESTS[1], REQUESTS[0] | {"n": 5}], interpret=False)
+    assert started == [2, 0, 1]
+
+
+def test_an_answer_is_asked_for_again_when_its_code_changed(started, monkeypatch):
+    child_process.cached(REQUESTS, interpret=False)
+    monkeypatch.setattr(child_process.inspect, "getsource", lambda module: "changed = True")
+    child_process.cached(REQUESTS, interpret=False)
+    assert started == [2, 2]
+
+
+def test_in_a_notebook_the_version_that_travelled_decides(started, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "book.portable.dependencies", None)  # it stays at home
+    for folder in ("1.0+aaaa", "1.0+aaaa", "1.0+bbbb"):
+        monkeypatch.setattr(child_process, "ROOT", tmp_path / folder)
+        child_process.cached(REQUESTS, interpret=False)
+    assert started == [2, 0, 2]
+
+
+def test_an_error_in_the_child_arrives_with_its_own_sentence():
+    with pytest.raises(ValueError, match="not known here"):
+        request = {"task": "compile", "experiment": address(toy), "dtype": "fp16", "sizes": {}}
+        child_process.run([request | {"target": "sm_1"}], interpret=False)
