@@ -12,24 +12,27 @@ from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import address, reader
 from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable
 
+WARP = 32
+
 
 @dataclass
 class Barrier:
-    """phase: of its two; expected: arrivals of a phase; pending: of them still to come."""
+    """expected: arrivals of a phase; pending: of them still to come; ended: phases that are over."""
 
     expected: int
     pending: int
-    phase: int = 0
+    ended: int = 0
 
 
-def arrive(machine: Any, program: int, place: int, times: int = 1) -> None:
+def arrive(machine: Any, program: int, place: int, times: int = 1) -> Barrier:
     """Somebody, or something asynchronous, has arrived; the last of a phase ends it."""
     barrier = machine.tensor.barriers.get((program, place))
     if barrier is None:
         raise NotExecutable(f"{machine.now}: there is no mbarrier at {place}.")
     barrier.pending -= times
     if barrier.pending == 0:
-        barrier.phase, barrier.pending = barrier.phase ^ 1, barrier.expected
+        barrier.ended, barrier.pending = barrier.ended + 1, barrier.expected
+    return barrier
 
 
 @family(r"mbarrier\.(init|inval)\.shared(?:::cta)?\.b64")
@@ -74,12 +77,14 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 barrier = machine.tensor.barriers.get((int(p), int(place)))
                 if barrier is None:
                     raise NotExecutable(f"{machine.now}: there is no mbarrier at {place}.")
-                over = here & (barrier.phase != (wanted[p] & 1))
+                over = here & (barrier.ended % 2 != (wanted[p] & 1))
                 done[p] |= over
-                if over.any():
-                    mine = np.arange(machine.shape[0]) == p
-                    for reading in machine.tensor.committed.pop((int(p), int(place)), []):
-                        machine.races.read_is_over(reading, mine)
+                if over.any() and machine.races is not None:
+                    warps = np.zeros((machine.shape[0], machine.warps_each), bool)
+                    warps[p] = over.reshape(-1, WARP).any(1)
+                    for phase, reading in machine.tensor.committed[int(p), int(place)]:
+                        if phase < barrier.ended:
+                            machine.races.read_is_over(reading, warps)
         machine.yields = not done[live].all()
         machine.put(out, done, on)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kernels.evidence.executed.ptx import CONTROL, Instruction, Kernel, NotExecutable
+from kernels.evidence.executed.ptx import BARRIERS, CONTROL, Instruction, Kernel, NotExecutable
 
 Run = Callable[[Any, Any], None]
 Maker = Callable[[Kernel, Instruction, re.Match], Run]
@@ -63,7 +63,7 @@ def decode(kernel: Kernel) -> Kernel:
 
 def _is_known(kernel: Kernel, one: Instruction) -> bool:
     """Whether the scheduler can carry out this branch, return or barrier (of all threads, number 0)."""
-    if one.form == "bar.sync":
+    if one.form in BARRIERS:
         return one.predicate is None and one.operands in (("0",), ("0", str(kernel.threads)))
     if one.form.startswith("bra"):
         return one.operands[0] in kernel.labels

@@ -13,7 +13,8 @@ from typing import Any
 WIDTH = {f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)}
 WIDTH |= {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "pred": 1}
 # What the scheduler carries out itself: it decides which threads go on where.
-CONTROL = ("bra", "bra.uni", "ret", "exit", "bar.sync", "bar.warp.sync")
+BARRIERS = ("bar.sync", "barrier.sync")  # of all threads of a program
+CONTROL = ("bra", "bra.uni", "ret", "exit", "bar.warp.sync", *BARRIERS)
 
 _STATEMENT = re.compile(r"\s*([{}]|[\w$]+:(?!:)|\.loc[^\n]*|[^;]*?;)")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w#]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)

@@ -21,13 +21,15 @@ WARPS = 64  # more than a program has
 class Reading:
     """Cells of shared memory that a tensor core reads: of each of `programs`, by the warps from `warps` on.
 
-    cells: sorted places within a program; epoch: of each program when the read was waited for, -1 before.
+    cells: sorted places within a program; epoch: of each program when the read was waited for, -1 before;
+    seen: of each program, which warps have waited for it and so know that it is over.
     """
 
     programs: np.ndarray
     warps: np.ndarray
     cells: np.ndarray
     epoch: np.ndarray
+    seen: np.ndarray
 
 
 class SharedRaces:
@@ -114,9 +116,8 @@ class SharedRaces:
             hit = one.cells[at] == inside
             if not hit.any():
                 continue
-            for p, first, epoch in zip(one.programs, one.warps, one.epoch, strict=True):
-                other = (warp < first) | (warp >= first + 4)
-                still = (epoch == -1) | ((epoch == self.epoch[p]) & other)
+            for p, epoch, seen in zip(one.programs, one.epoch, one.seen, strict=True):
+                still = (epoch == -1) | ((epoch == self.epoch[p]) & ~seen[warp])
                 bad |= hit & (program == p) & still
         return bad
 
@@ -131,13 +132,21 @@ class SharedRaces:
         cells = np.unique(offsets.reshape(-1) // self.granule)
         each = cells + programs[:, None] * self.size
         self._unwritten(each, np.broadcast_to(self._mark(programs, warps)[:, None], each.shape), what)
-        reading = Reading(programs, warps, cells, np.full(len(programs), -1, np.int32))
+        reading = Reading(
+            programs,
+            warps,
+            cells,
+            np.full(len(programs), -1, np.int32),
+            np.zeros((len(programs), WARPS), bool),
+        )
         self.readings.append(reading)
         return reading
 
-    def read_is_over(self, reading: Reading, programs: np.ndarray) -> None:
-        """These programs (a bool for each of the batch) have waited for it."""
-        over = programs[reading.programs] & (reading.epoch == -1)
+    def read_is_over(self, reading: Reading, warps: np.ndarray) -> None:
+        """Warps that have waited for it: a bool for each program of the batch and each of its warps."""
+        waited = warps[reading.programs]
+        reading.seen[:, : warps.shape[1]] |= waited
+        over = waited.any(1) & (reading.epoch == -1)
         reading.epoch[over] = self.epoch[reading.programs[over]]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kernels.evidence.executed import wgmma
-from kernels.evidence.executed.ptx import Instruction
+from kernels.evidence.executed.ptx import BARRIERS, Instruction
 
 SPINS = 64  # branches back to themselves before every waiting group gets its turn
 
@@ -108,7 +108,7 @@ class Scheduler:
         if one.form == "bar.warp.sync":
             self.add(place, on)
             return None
-        if one.form == "bar.sync":
+        if one.form in BARRIERS:
             self.barrier(place, on)
             return None
         taken = live

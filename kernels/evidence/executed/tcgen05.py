@@ -33,7 +33,7 @@ class TensorMemory:
     """Of a batch: words [programs, 128, 512], made at the first allocation; free: each program's next column.
 
     loading: registers that a tcgen05.ld will write; reading: what products of a program read that no commit
-    has followed yet; committed: of (program, mbarrier), until somebody has seen its phase end.
+    has followed yet; committed: of (program, mbarrier), each with the phase that its end ends.
     """
 
     def __init__(self, programs: int) -> None:
@@ -42,7 +42,7 @@ class TensorMemory:
         self.free = np.zeros(programs, np.int64)
         self.loading: frozenset[int] = frozenset()
         self.reading: dict[int, list[Reading]] = defaultdict(list)
-        self.committed: dict[tuple[int, int], list[Reading]] = defaultdict(list)
+        self.committed: dict[tuple[int, int], list[tuple[int, Reading]]] = defaultdict(list)
         self.barriers: dict[tuple[int, int], Any] = {}
 
 
@@ -134,8 +134,10 @@ def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         where, tensor = machine.full(get(machine)), machine.tensor
         for p, t in zip(*np.nonzero(machine.threads(on)), strict=True):
-            arrive(machine, int(p), int(where[p, t]))
-            tensor.committed[int(p), int(where[p, t])] += tensor.reading.pop(int(p), [])
+            place = int(p), int(where[p, t])
+            barrier = arrive(machine, *place)
+            # of a phase that is over: the product was there at once
+            tensor.committed[place] += [(barrier.ended - 1, r) for r in tensor.reading.pop(int(p), [])]
 
     return run
 

@@ -19,7 +19,7 @@ from kernels.evidence.executed.operands import reader
 from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.races import Reading
 
-THREADS = 128  # of a warpgroup
+THREADS, WARP = 128, 32  # of a warpgroup, of a warp
 
 
 @dataclass
@@ -70,11 +70,12 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
     def run(machine: Any, on: Any) -> None:
         over = np.where(machine.active(on), machine.product_groups - newest, 0)
+        waits = machine.threads(on).reshape(len(over), -1, WARP).any(2)
         for product in machine.products:
             ended = product.programs & (product.group < over)
             product.programs = product.programs & ~ended
             for reading in product.readings:
-                machine.races.read_is_over(reading, ended)
+                machine.races.read_is_over(reading, waits & ended[:, None])
         machine.products = [p for p in machine.products if p.programs.any()]
         refresh(machine)
 
