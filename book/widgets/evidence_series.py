@@ -14,7 +14,7 @@ from book.formulas.formula import Formula
 from book.widgets.explorer_payload import DTYPES, sliders
 from book.widgets.words import word
 
-RUNGS = ("counted", "compiled", "timed", "recorded", "published")
+RUNGS = ("counted", "executed", "compiled", "timed", "recorded", "published")
 
 Series = dict[str, Any]
 

@@ -78,6 +78,7 @@ _SHARED: dict[str, str] = {
     "legend": say("what the marks are"),
     "rung_predicted": say("predicted"),
     "rung_counted": say("counted"),
+    "rung_executed": say("executed"),
     "rung_compiled": say("compiled"),
     "rung_timed": say("timed here"),
     "rung_recorded": say("recorded"),

@@ -1,4 +1,4 @@
-"""Evidence that a formula holds: counted, compiled, timed, recorded, published.
+"""Evidence that a formula holds: counted, executed, compiled, timed, recorded, published.
 
     from kernels.evidence import confirm, cpu_roofline
 

@@ -1,7 +1,7 @@
 """A chapter's proof: run whatever this machine allows, say what it does not, raise if physics disagrees.
 
 evidence = confirm(linear.experiment, m=[1, 16, 256], k=1024, n=1024)
-evidence            # one table: counted, compiled, and where the other rungs stand
+evidence            # tables: counted, executed, compiled, and where the other rungs stand
 evidence.figure()   # the roofline with the evidence on it
 """
 
@@ -16,17 +16,18 @@ from book import catalog
 from book.roofline import Roof
 from book.say import say
 from kernels.contract import devices
-from kernels.contract.errors import Unsupported
+from kernels.contract.errors import CardRefuses, NotExecutable, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import compiled as compiling
 from kernels.evidence import counted, published, recorded, timed
+from kernels.evidence import executed as executing
 from kernels.evidence.counted import counted_rows
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
-RUNGS = ("counted", "compiled", "timed", "recorded", "published")
+RUNGS = ("counted", "executed", "compiled", "timed", "recorded", "published")
 STAND_IN = TARGETS[devices.STAND_IN].accelerator  # evidence is drawn for it where there is no GPU
 
 
@@ -43,8 +44,9 @@ _CSS = (
 class Evidence:
     """What is known of one kernel, rung by rung.
 
-    rows: counted (see CountedRow). compiled: main kernels, for `accelerator`'s architecture at every
-    size and for the others at the last. timed, ceilings: on the GPU that is here. recorded,
+    rows: counted (see CountedRow). executed, compiled: for the architecture of `accelerator` (executed: else
+    of the stand-in) at every size, for the other chips at the last; of what is compiled, the main kernels.
+    timed, ceilings: on the GPU that is here. recorded,
     published: series as in `points`. status: rung -> a phrase that says how it stands. arithmetic:
     what the roof computes in. measured: the roofs of the reader's own records.
     """
@@ -53,6 +55,7 @@ class Evidence:
     accelerator: str
     arithmetic: str
     rows: tuple[counted_rows.CountedRow, ...]
+    executed: tuple[executing.Executed, ...]
     compiled: tuple[compiling.Compiled, ...]
     timed: tuple[timed.Timed, ...]
     ceilings: timed.Ceilings | None
@@ -124,7 +127,7 @@ class Evidence:
         )
 
     def tables(self) -> list[Any]:
-        """The blocks that make the table: counted, compiled, timed, and how each rung stands."""
+        """The blocks that make the table: counted, executed, compiled, timed, and how each rung stands."""
         from kernels.evidence import tables  # as above: only those who look need it
 
         axis, made = self.experiment.axis, []
@@ -133,6 +136,9 @@ class Evidence:
             made.append(tables.asked_for(axis, self.rows))
             if self.rows[-1].extra:
                 made.append(tables.again(axis, self.rows[-1]))
+        if self.executed:
+            last = self.executed[-1].sizes
+            made.append(tables.executed([row for row in self.executed if row.sizes == last]))
         if self.compiled:
             made.append(tables.compiled(axis, self.compiled))
         if self.timed:
@@ -157,11 +163,12 @@ def confirm(
     records: Path | str | None = None,
     **sizes: Any,
 ) -> Evidence:
-    """Collect the evidence for `experiment`; raises PhysicsDisagrees where a count is off by a byte.
+    """Collect the evidence for `experiment`; raises PhysicsDisagrees where a count is off by a byte,
+    or where the compiled code is wrong, races or leaves its tensors.
 
     rungs: which of RUNGS; by default all. published: the catalog's series, by default the
     experiment's name. accelerator: a catalog id, by default the GPU that is here, else h100_sxm.
-    sizes: for counted and compiled, one of them a list; those left out come from the "counted"
+    sizes: for counted, executed and compiled, one of them a list; those left out come from the "counted"
     sweep. timed_sizes: in place of the "timed" sweep's, which is large enough to mean something.
     records: a record of the reader's own (`kernels.measure` and the labs write them), shown beside
     the book's, with the roof it measured; its card is then the default accelerator.
@@ -183,6 +190,7 @@ def confirm(
     status: dict[str, str] = {}
     found: dict[str, Any] = {
         "rows": (),
+        "executed": (),
         "compiled": (),
         "timed": (),
         "ceilings": None,
@@ -192,6 +200,8 @@ def confirm(
     for rung in wanted:
         if rung == "counted":
             found["rows"], status[rung] = _counted(experiment, rows)
+        elif rung == "executed":
+            found["executed"], status[rung] = _executed(experiment, rows, card)
         elif rung == "compiled":
             found["compiled"], status[rung] = _compiled(experiment, rows, card)
         elif rung == "timed":
@@ -225,6 +235,35 @@ def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tu
         "{count} sizes in Triton's interpreter, each in two orders of its programs; every byte and FLOP as "
         "the formulas say",
         count=len(made),
+    )
+
+
+def _executed(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> tuple[tuple, str]:
+    if devices.MODE == "missing":
+        return (), say("not run: {reason}", reason=devices.why_not())
+    able = executing.targets_of(experiment)
+    if not able:
+        return (), say("not run: no chip whose code can be executed here has its formats")
+    own = next((name for name in able if _stands_for(name, card)), None) or (
+        devices.STAND_IN if devices.STAND_IN in able else able[0]
+    )
+    wanted = [(experiment, own, row) for row in rows[:-1]]
+    wanted += [(experiment, name, rows[-1]) for name in able]
+    try:
+        made = executing.cases(wanted)
+    except CardRefuses:
+        raise
+    except NotExecutable as error:  # a newer Triton emits what is not known here yet
+        return (), say("not run: {reason}", reason=str(error))
+    for row in made:
+        row.check()
+    return made, say(
+        "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), no "
+        "data race, no access outside a tensor",
+        targets=", ".join(able),
+        worst=max(row.relative_error for row in made),
+        dtype=", ".join(dict.fromkeys(row.dtype for row in made)),
+        allowed=max(row.tolerance for row in made),
     )
 
 

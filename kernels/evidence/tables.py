@@ -1,4 +1,4 @@
-"""Evidence as small tables: what was counted, compiled and timed, and how each rung stands."""
+"""Evidence as small tables: what was counted, executed, compiled and timed, and how each rung stands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from book import catalog
 from book.drawing.number_text import number
 from book.drawing.tables import Column, Table, table
 from book.say import say
+from kernels.contract.targets import TARGETS
 from kernels.evidence.compiled import Compiled
 from kernels.evidence.counted.counted_rows import CountedRow
+from kernels.evidence.executed import Executed
 from kernels.evidence.sweeps import described
 from kernels.evidence.timed import Timed
 
@@ -19,6 +22,7 @@ SENTENCES = 4  # at most, about what is asked for again
 # Rungs by their names in code, and as a reader is told them.
 RUNGS = {
     "counted": say("counted"),
+    "executed": say("executed"),
     "compiled": say("compiled"),
     "timed": say("timed"),
     "recorded": say("recorded"),
@@ -95,6 +99,52 @@ def again(axis: str, row: CountedRow) -> Table:
             all=every,
         )
     return table([{"why": words} for words in row.extra[:SENTENCES]], [column], caption)
+
+
+def executed(rows: Sequence[Executed]) -> Table:
+    """What the compiled code did, chips side by side: one row a fact. rows: of one size, one a target.
+
+    Each has passed `Executed.check`, so a race or a wrong result is no number of this table.
+    """
+    products = [max(r.tensor_flops, key=r.tensor_flops.__getitem__, default="") for r in rows]
+    wide = [(r.asked("sectors"), r.asked("requests")) for r in rows]
+    lines: list[list[Any]] = [
+        [say("relative error"), *(_small(r.relative_error) for r in rows)],
+        *([[say("tensor instruction"), *map(_instruction, products)]] if any(products) else []),
+        *([[say("tensor FLOP"), *(sum(r.tensor_flops.values()) for r in rows)]] if any(products) else []),
+        [say("bytes asked for"), *(r.asked() for r in rows)],
+        [say("sectors a request"), *(number(sectors / asked, 3) if asked else "" for sectors, asked in wide)],
+        [say("barriers"), *(r.total("barriers") for r in rows)],
+        [say("bank conflicts"), *map(_conflicts, rows)],
+    ]
+    chips = [Column(i, architecture(r.target), align="right") for i, r in enumerate(rows, start=1)]
+    where = ", ".join([rows[0].experiment, described(rows[0].sizes), rows[0].dtype])
+    caption = say("executed on this CPU, as compiled for each chip: {where}; no data race", where=where)
+    return table(lines, [Column(0, ""), *chips], caption)
+
+
+def architecture(target: str) -> str:
+    """How a reader knows a target: "Hopper, H100 SXM"."""
+    card = catalog.accelerator(TARGETS[target].accelerator)
+    return f"{card.arch.partition(' ')[0]}, {card.short_name}"
+
+
+def _instruction(name: str) -> str:
+    """The commonest tensor instruction without its dtype, which the caption has."""
+    return name.partition(".bf16")[0].partition(".f16")[0] if name else say("none")
+
+
+def _small(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
+
+
+def _conflicts(row: Executed) -> str:
+    """Wavefronts of shared memory over the fewest that would do."""
+    fewest = row.total("ideal_wavefronts")
+    if not fewest:
+        return say("not used")
+    ratio = row.total("wavefronts") / fewest
+    return say("none") if ratio == 1 else f"{ratio:.2f}×"
 
 
 def compiled(axis: str, rows: Sequence[Compiled]) -> Table:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from kernels.contract import devices
+from kernels.contract.errors import CardRefuses
 from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
 from kernels.evidence.compiled.machine_code import StandIn
@@ -146,7 +147,7 @@ class _Launcher:
         grid, values = (x, y, z), rest[len(rest) - len(self.names) :]
         for size, most, axis in zip(grid, MAX_GRID, "xyz", strict=True):
             if not 0 < size <= most:
-                raise NotExecutable(
+                raise CardRefuses(
                     f"{self.metadata.name}: {size:,} programs along {axis}; a card takes 1 to {most:,}."
                 )
         here = _cards[-1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.evidence.executed.ptx import NotExecutable
+from kernels.contract.errors import CardRefuses
 
 RED_ZONE = 256  # bytes between tensors; their addresses are multiples of it, as CUDA's allocator has them
 POISON = 0xFF  # NaN in every float format
@@ -41,18 +41,18 @@ class GlobalMemory:
         return self.bytes[address : address + size].copy()
 
     def checked(self, machine: Any, address: np.ndarray, size: int, on: np.ndarray | None) -> np.ndarray:
-        """The lanes' addresses, those of idle lanes moved to 0; raises NotExecutable for one that may not be.
+        """The lanes' addresses, those of idle lanes moved to 0; raises CardRefuses for one that may not be.
 
         address: int64 [programs, threads]; size: bytes of each lane's access, a power of two.
         """
         live = address if on is None else address[on]
         if (live & (size - 1)).any():
-            raise NotExecutable(f"{machine.now}: an address that is no multiple of its {size} bytes.")
+            raise CardRefuses(f"{machine.now}: an address that is no multiple of its {size} bytes.")
         if live.min() < 0 or live.max() + size > self.bytes.size:
-            raise NotExecutable(f"{machine.now}: {self._astray(machine, address, size, on)}")
+            raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
         first = self.owner[live]
         if not first.all() or (self.owner[live + (size - 1)] != first).any():
-            raise NotExecutable(f"{machine.now}: {self._astray(machine, address, size, on)}")
+            raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
         return address if on is None else np.where(on, address, 0)
 
     def _astray(self, machine: Any, address: np.ndarray, size: int, on: np.ndarray | None) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernels.contract.errors import NotExecutable
+
 WIDTH = {f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)}
 WIDTH |= {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "pred": 1}
 # What the scheduler carries out itself: it decides which threads go on where.
@@ -19,10 +21,6 @@ CONTROL = ("bra", "bra.uni", "ret", "exit", "bar.warp.sync", *BARRIERS)
 _STATEMENT = re.compile(r"\s*([{}]|[\w$]+:(?!:)|\.loc[^\n]*|[^;]*?;)")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w#]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
 _NAME = re.compile(r"[%$\w]+")
-
-
-class NotExecutable(Exception):
-    """A kernel that can't be executed here, or that did what a card would refuse: a sentence."""
 
 
 @dataclass

@@ -67,6 +67,13 @@ def test_a_result_that_is_wrong_and_a_race_are_refused(every):
         executed.Executed(**{**vars(row), "launches": (raced,)}).check()
 
 
+def test_every_run_is_counted_where_triton_has_the_machine_code_already():
+    first, second = executed.run(toy, targets=["sm_80"], m=[16, 32], k=128, n=128)
+    assert first.programs == second.programs == 2
+    assert first.tensor_flops == {"mma.sync m16n8k16.bf16": 2 * 16 * 128 * 128}
+    assert second.tensor_flops == {"mma.sync m16n8k16.bf16": 2 * 32 * 128 * 128}
+
+
 def test_a_chip_whose_code_is_not_known_is_refused_with_those_that_are():
     with pytest.raises(Unsupported, match="target = 'gfx942'.*choose sm_80, sm_90, sm_100, sm_120"):
         executed.run(toy, targets=["gfx942"])
