@@ -7,10 +7,13 @@ import pytest
 import torch
 
 from book import cost
-from kernels.evidence import PhysicsDisagrees, confirm, timed
+from kernels.contract import devices
+from kernels.contract.errors import NotExecutable
+from kernels.evidence import PhysicsDisagrees, confirm, executed, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
 from kernels.linear import experiment as linear
+from tests.kernels import faulty
 from tests.kernels.fakes import CARD, Says
 from tests.kernels.toy import experiment as toy
 
@@ -35,6 +38,71 @@ def test_the_main_kernel_is_compiled_at_every_size_for_the_chosen_card(evidence)
     own = [(c.sizes["m"], c.instruction) for c in evidence.compiled if c.target == "sm_90"]
     assert own == [(1, "mma.sync"), (64, "wgmma")]
     assert {c.target for c in evidence.compiled} == {"sm_80", "sm_89", "sm_90", "sm_100", "sm_120", "gfx942"}
+
+
+def test_what_is_compiled_is_executed_at_every_size_for_the_chosen_card_and_once_for_the_others(evidence):
+    assert [(row.target, row.sizes["m"]) for row in evidence.executed] == [
+        ("sm_90", 1),
+        ("sm_80", 64),
+        ("sm_90", 64),
+        ("sm_100", 64),
+        ("sm_120", 64),
+    ]
+    assert all(row.dtype == "bf16" and row.relative_error < row.tolerance for row in evidence.executed)
+    useful = cost.linear(64, 128, 128, 2)
+    for row in evidence.executed[1:]:  # whole tiles: no row or column too much
+        assert sum(row.tensor_flops.values()) == useful.flops
+        assert row.asked("bytes", "store") == useful.writes["y"]
+
+
+def test_chips_stand_side_by_side_by_their_names(evidence):
+    shown = next(repr(block) for block in evidence.tables() if "executed on this CPU" in repr(block))
+    for name in ("Ampere, A100 SXM", "Hopper, H100 SXM", "Blackwell, B200", "Blackwell, RTX 5090"):
+        assert name in shown
+    for instruction in ("mma.sync m16n8k16", "wgmma m64n64k16", "tcgen05.mma m64n64k16"):
+        assert instruction in shown
+    assert "m = 64, k = 128, n = 128, bf16; no data race" in shown
+
+
+def test_the_executed_rung_says_for_which_chips_and_how_right(evidence):
+    worst = max(row.relative_error for row in evidence.executed)
+    assert evidence.status["executed"].startswith("as compiled for sm_80, sm_90, sm_100, sm_120, on this CPU")
+    assert f"right to {worst:.1e} in bf16 (0.01 allowed)" in evidence.status["executed"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "m", "says"),
+    [
+        (faulty.wrong_experiment, 16, "relative error 1, allowed 0.01"),
+        (faulty.maskless_experiment, 5, "is outside every tensor; y is the nearest"),
+        (faulty.racing_experiment, 16, "data races, the first: "),
+    ],
+)
+def test_compiled_code_that_is_wrong_or_races_or_leaves_its_tensors_is_refused(fault, m, says):
+    with pytest.raises(PhysicsDisagrees, match=says):
+        confirm(fault, rungs=["executed"], m=m, k=64, n=64)
+
+
+def test_an_instruction_that_is_not_known_is_said_and_not_hidden(monkeypatch):
+    def unknown(*_):
+        raise NotExecutable("toy_kernel: 1 instructions are not known here: frobnicate.b32.")
+
+    monkeypatch.setattr(executed, "cases", unknown)
+    made = confirm(toy, rungs=["executed"], m=1, k=128, n=128)
+    assert made.executed == ()
+    assert "not run: toy_kernel: 1 instructions are not known here: frobnicate.b32." in repr(made)
+
+
+def test_where_there_is_no_triton_nothing_is_executed_and_it_is_said(monkeypatch):
+    monkeypatch.setattr(devices, "MODE", "missing")
+    made = confirm(toy, rungs=["executed"], m=1, k=128, n=128)
+    assert made.executed == ()
+    assert "not run: triton = not installed" in made.status["executed"]
+
+
+def test_a_card_whose_code_is_not_known_gets_the_stand_in(evidence):
+    made = confirm(toy, rungs=["executed"], accelerator="mi300x", **SMALL)
+    assert made.executed == evidence.executed
 
 
 def test_every_rung_is_named_and_an_absent_one_says_so(evidence):
@@ -105,7 +173,7 @@ def test_a_multiply_add_counted_as_one_flop_is_refused():
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"rungs": ["guessed"], "m": 1}, "not a rung; choose from counted, compiled"),
+        ({"rungs": ["guessed"], "m": 1}, "not a rung; choose from counted, executed, compiled"),
         ({"m": [1], "k": [64, 128]}, "at most one size may be a list"),
         ({"k": 2.5}, "k = 2.5: a size must be a whole number, or a list of some"),
         ({"k": [64, 2.5]}, "k = .64, 2.5.: a size must be a whole number"),
