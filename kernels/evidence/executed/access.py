@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed import formats
 from kernels.evidence.executed.conversions import fit
 from kernels.evidence.executed.counts import count_global, count_shared
@@ -91,10 +92,10 @@ def _on(on: Any, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def shared_place(machine: Any, lanes: np.ndarray, size: int, on: Any) -> np.ndarray:
-    """Places of lanes' shared accesses in the memory of the batch; raises NotExecutable for a bad one."""
+    """Places of lanes' shared accesses in the memory of the batch; raises CardRefuses for a bad one."""
     live = lanes if on is None else lanes[on]
     if (live & (size - 1)).any() or live.min() < 0 or live.max() + size > machine.size:
-        raise NotExecutable(
+        raise CardRefuses(
             f"{machine.now}: a shared address outside a program's {machine.size} bytes, or no "
             f"multiple of its {size} bytes."
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed import formats
 from kernels.evidence.executed.formats import FP8, UINT
 from kernels.evidence.executed.ptx import NotExecutable
@@ -67,7 +68,7 @@ def fetch(
     unique, which = np.unique(descriptors, return_inverse=True)
     each = [offsets(int(one), rows, depth, item, transposed, chip) for one in unique]
     if max(int(one.max()) for one in each) + item > machine.size:
-        raise NotExecutable(f"{machine.now}: an operand outside the shared memory of its program.")
+        raise CardRefuses(f"{machine.now}: an operand outside the shared memory of its program.")
     at = each[0][None] if len(each) == 1 else np.stack(each)[which]
     flat = at + machine.base[programs, 0][:, None, None]
     raw = machine.shared.view(UINT[item * 8])[flat // item]
