@@ -38,6 +38,8 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     names, unit = vector(data), WIDTH[kind] // 8
     if len(names) != int(found[4] or 1):
         raise NotExecutable(f"{one.form} of {len(names)} registers")
+    if len(names) * unit > (32 if space == "global" else 16):  # 32 on Blackwell
+        raise NotExecutable(one.form)
     get, size, word = address(kernel, where), len(names) * unit, UINT[unit * 8]
     direction = "load" if load else "store"
     places = [kernel.index.get(name) for name in names]
@@ -112,6 +114,13 @@ _COMBINE = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
+_WHOLE, _BITS = ("u32", "s32", "u64", "s64"), ("b32", "b64")
+_KINDS = {
+    "add": ("u32", "s32", "u64", "f32", "f64", "bf16x2", "f16x2"),
+    "min": _WHOLE,
+    "max": _WHOLE,
+    **dict.fromkeys(("and", "or", "xor", "exch", "cas"), _BITS),
+}
 _ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(?:gpu|sys|cta|cluster))?"
 
 
@@ -122,6 +131,9 @@ _ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(?:gpu|sys|cta|cluster))
 def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     returns, what, kind = found[1] == "atom", found[4], found[6]
     order = found[2] or found[3] or "relaxed"
+    vector_of = {None: (kind,), "2": ("f32", "bf16x2", "f16x2"), "4": ("f32", "bf16x2", "f16x2")}[found[5]]
+    if kind not in _KINDS[what] or kind not in vector_of or (not returns and what in ("exch", "cas")):
+        raise NotExecutable(one.form)
     operands = one.operands if returns else ("_", *one.operands)
     outs = [kernel.index.get(name) for name in vector(operands[0])]
     get, plain = address(kernel, operands[1]), kind.replace("f", "b") if "x2" not in kind else "b32"
@@ -247,7 +259,7 @@ def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
 @family(r"cp\.async\.wait_(group|all)")
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    newest = int(one.operands[0], 0) if found[1] == "group" else 0
+    newest = int(one.operands[0], 0) if found[1] == "group" else -1  # all: also what no commit has followed
 
     def run(machine: Any, on: Any) -> None:
         over = np.where(machine.active(on), machine.copy_groups - newest, 0)  # groups below it have landed
@@ -281,7 +293,9 @@ def _rest(copy: Copy, lanes: np.ndarray) -> Copy:
 
 
 @family(
-    r"fence\.proxy\.async(?:\.\w+(?:::\w+)?)?|fence\.\w+(?:\.\w+)*|membar\.\w+|createpolicy\.[\w.:]+|prefetch\.[\w.:]+"
+    r"fence\.proxy\.async(?:\.(?:global|shared::(?:cta|cluster)))?|fence\.(?:sc|acq_rel)\.(?:cta|cluster|gpu|sys)"
+    r"|fence\.mbarrier_init\.release\.cluster|membar\.(?:cta|gl|sys)"
+    r"|createpolicy\.fractional\.L2::\w+(?:\.L2::\w+)?\.b64|prefetch\.global\.L[12]"
 )
 def _nothing(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """Order of memory between units, and hints: everything is in order here."""

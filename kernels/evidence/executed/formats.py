@@ -104,3 +104,8 @@ def elements(words: np.ndarray, kind: str) -> np.ndarray:
     if kind in FP8:
         return FP8[kind][words.view(np.uint8)]
     return numbers(words.view(np.uint16), kind).astype(np.float32)
+
+
+def is_multiplied(depth: int, a: str, b: str) -> bool:
+    """Whether tensor cores multiply these: 16 deep two of one kind of 16 bits, 32 deep any two of 8 bits."""
+    return depth == 32 if {a, b} <= set(FP8) else a == b and depth == 16

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed.counts import wavefronts
-from kernels.evidence.executed.formats import elements
+from kernels.evidence.executed.formats import elements, is_multiplied
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import address, reader
 from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
@@ -27,7 +28,7 @@ def _rows(machine: Any, lanes: np.ndarray, count: int, on: Any) -> np.ndarray:
     if on is not None:  # a warp that does something else reads a harmless place
         asked = np.where(on.reshape(-1, WARP)[:, : count * 8], asked, 0)
     if (asked & 15).any() or asked.min() < 0 or asked.max() + 16 > machine.size:
-        raise NotExecutable(
+        raise CardRefuses(
             f"{machine.now}: a shared address outside a program's memory, or no multiple of 16 bytes."
         )
     base = np.repeat(machine.base[:, 0], machine.warps_each)[:, None]
@@ -98,6 +99,8 @@ def _mma(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     outs = [kernel.index[name] for name in vector(one.operands[0])]
     a, b, c = ([reader(kernel, name, "f32" if i == 2 else "b32") for name in vector(text)]
                for i, text in enumerate(one.operands[1:4]))  # fmt: skip
+    if not is_multiplied(depth, a_kind, b_kind):
+        raise NotExecutable(one.form)
     if (len(outs), len(a), len(b), len(c)) != (4, 4, 2, 4):
         raise NotExecutable(f"{one.form} of {len(a)} and {len(b)} registers")
     label = f"mma.sync m16n8k{depth}.{a_kind}" + (f".{b_kind}" if b_kind != a_kind else "")

@@ -46,13 +46,14 @@ class GlobalMemory:
         address: int64 [programs, threads]; size: bytes of each lane's access, a power of two.
         """
         live = address if on is None else address[on]
-        if (live & (size - 1)).any():
-            raise CardRefuses(f"{machine.now}: an address that is no multiple of its {size} bytes.")
         if live.min() < 0 or live.max() + size > self.bytes.size:
             raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
         first = self.owner[live]
         if not first.all() or (self.owner[live + (size - 1)] != first).any():
             raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
+        if (crooked := live & (size - 1) != 0).any():
+            name = self.names[first[crooked][0]]
+            raise CardRefuses(f"{machine.now}: an address in {name} that is no multiple of its {size} bytes.")
         return address if on is None else np.where(on, address, 0)
 
     def _astray(self, machine: Any, address: np.ndarray, size: int, on: np.ndarray | None) -> str:

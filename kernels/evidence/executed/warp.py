@@ -33,7 +33,7 @@ def _shuffle(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
     def run(machine: Any, on: Any) -> None:
         values, shift = (machine.full(x(machine)).reshape(-1, WARP) for x in (get, by))
-        shift, bound = shift.astype(np.int64), int(clamp(machine).flat[0])
+        shift, bound = shift.astype(np.int64) & 31, int(clamp(machine).flat[0])
         top, segment = bound & 31, bound >> 8 & 31
         low = LANES & segment
         last = low | (top & ~segment & 31)
@@ -69,13 +69,15 @@ def _elect(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"redux\.sync\.(add|min|max|and|or|xor)(?:\.(NaN))?\.(u32|s32|b32|f32)")
+@family(
+    r"redux\.sync\.(?:(add|min|max)\.(u32|s32)|(and|or|xor)\.(b32)|(min|max)(\.NaN)?\.(f32))",
+)
 def _reduce(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """One value of all lanes of a warp; on sm_100 of floats too."""
-    what, kind = found[1], found[3]
+    what, kind = found[1] or found[3] or found[5], found[2] or found[4] or found[7]
     out, get = kernel.index[one.operands[0]], reader(kernel, one.operands[1], kind.replace("f", "b"))
     function = _REDUCE[what]
-    if kind == "f32" and not found[2]:
+    if kind == "f32" and not found[6]:
         function = {"max": np.fmax, "min": np.fmin}[what]
 
     def run(machine: Any, on: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kernels.evidence.executed.descriptors import fetch
-from kernels.evidence.executed.formats import elements
+from kernels.evidence.executed.formats import elements, is_multiplied
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import reader
 from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
@@ -97,6 +97,8 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     sign, transposed = flags[0] * flags[1], flags[2:]
     b_transposed = bool(transposed and transposed[-1])
     a_transposed = bool(not in_registers and transposed and transposed[0])
+    if not is_multiplied(depth, a_kind, b_kind) or columns % 8 or not 8 <= columns <= 256:
+        raise NotExecutable(one.form)
     if len(outs) != columns // 2 or (in_registers and len(a) != 4):
         raise NotExecutable(f"{one.form} of {len(outs)} registers")
     label = f"wgmma m64n{columns}k{depth}.{a_kind}" + (f".{b_kind}" if b_kind != a_kind else "")

@@ -16,9 +16,9 @@ LETTER = {"rd": 64, "rh": 16, "rb": 8, "r": 32}  # of registers, as ptxas's own 
 
 
 def text(body: str, *, threads: int = 32, parameters: Sequence[str] = ("u64", "u64", "u64")) -> str:
-    """A kernel around these lines; registers %r0 to %r99, %rd, %rh, %rb and predicates %p are declared."""
+    """A kernel around these lines; registers %r0 to %r299, %rd, %rh, %rb and predicates %p are declared."""
     listed = ", ".join(f".param .{kind} snippet_param_{i}" for i, kind in enumerate(parameters))
-    registers = "\n".join(f".reg .b{bits} %{letter}<100>;" for letter, bits in LETTER.items())
+    registers = "\n".join(f".reg .b{bits} %{letter}<300>;" for letter, bits in LETTER.items())
     return f"""
 .version 8.7
 .target sm_90a
