@@ -145,7 +145,7 @@ def test_the_last_suffix_of_a_mixed_form_is_its_narrow_operand(form):
     assert found.view(np.float32) == (1 - 2.0**-20 if form.startswith("sub") else 1 + 2.0**-20)
 
 
-@pytest.mark.parametrize("form", ["add.f32x2", "mul.f32x2", "fma.rn.f32x2"])
+@pytest.mark.parametrize("form", ["add.f32x2", "sub.f32x2", "mul.f32x2", "fma.rn.f32x2"])
 def test_packed_numbers_may_be_the_same_for_all_threads_or_all_programs(form):
     """Pitfall: a view of a register that broadcasts doubles its last axis instead of adding one."""
     count = len(ORACLES[form].operands)
