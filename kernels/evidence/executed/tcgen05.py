@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kernels.evidence.executed import wgmma
 from kernels.evidence.executed.barriers import arrive
 from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements
@@ -29,10 +29,31 @@ KINDS = {
 }  # codes of the instruction descriptor
 
 
+@dataclass
+class Load:
+    """A load from tensor memory on its way: of these warps (a bool for each program and warp) and columns.
+
+    Its registers need no wait, a card keeps who uses them waiting; what it reads must not be overwritten.
+    """
+
+    warps: np.ndarray
+    first: int
+    end: int
+
+
+def _written(machine: Any, warps: np.ndarray, first: int, end: int) -> None:
+    """These warps' lanes of columns first to end are written: reports loads that may still read them."""
+    for load in machine.tensor.loads:
+        if load.first < end and first < load.end and (load.warps & warps).any():
+            machine.report(
+                "tensor memory is written", f"{machine.now}: a load that nobody waited for reads it", 1
+            )
+
+
 class TensorMemory:
     """Of a batch: words [programs, 128, 512], made at the first allocation; free: each program's next column.
 
-    loading: registers that a tcgen05.ld will write; reading: what products of a program read that no commit
+    loads: that no wait has followed; reading: what products of a program read that no commit
     has followed yet; committed: of (program, mbarrier), each with the phase that its end ends.
     """
 
@@ -40,7 +61,7 @@ class TensorMemory:
         self.programs = programs
         self.words = np.zeros((0, LANES, COLUMNS), np.uint32)
         self.free = np.zeros(programs, np.int64)
-        self.loading: frozenset[int] = frozenset()
+        self.loads: list[Load] = []
         self.reading: dict[int, list[Reading]] = defaultdict(list)
         self.committed: dict[tuple[int, int], list[tuple[int, Reading]]] = defaultdict(list)
         self.barriers: dict[tuple[int, int], Any] = {}
@@ -80,8 +101,10 @@ def _nothing(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         if found[1] == "ld":
-            machine.tensor.loading = frozenset()
-            wgmma.refresh(machine)
+            waits = machine.threads(on).reshape(len(machine.base), -1, WARP).any(2)
+            for load in machine.tensor.loads:
+                load.warps &= ~waits
+            machine.tensor.loads = [load for load in machine.tensor.loads if load.warps.any()]
 
     return run
 
@@ -120,9 +143,13 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         for i, value in enumerate(gets):
             mine = machine.full(value(machine)).reshape(-1, WARP)[who]
             words[program[:, None], row, column + i] = mine
-        if load and machine.races is not None:
-            machine.tensor.loading |= frozenset(outs)
-            machine.unready |= frozenset(outs)
+        if machine.races is not None:
+            warps = live[:, 0].reshape(len(machine.base), -1)
+            first, end = int(column.min()), int(column.max()) + len(names)
+            if load:
+                machine.tensor.loads.append(Load(warps.copy(), first, end))
+            else:
+                _written(machine, warps, first, end)
 
     return run
 
@@ -187,6 +214,8 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         if machine.full(keep(machine))[p, t]:
             d = d + words[p, rows, columns].view(np.float32)
         words[p, rows, columns] = np.ascontiguousarray(d, np.float32).view(np.uint32)
+        if machine.races is not None:
+            _written(machine, np.arange(len(machine.base))[:, None] == p, columns.start, columns.stop)
         if machine.races is not None:
             warp = np.array([t // WARP])
             machine.tensor.reading[p] += [

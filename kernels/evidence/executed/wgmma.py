@@ -37,18 +37,11 @@ class Product:
 
 def touched(machine: Any, one: Instruction, on: Any) -> None:
     """Reports an instruction that names a register which something in flight will write."""
-    if one.form.startswith(("wgmma", "tcgen05.wait", "tcgen05.ld")):
+    if one.form.startswith("wgmma"):
         return
     active = machine.active(on)
     if any((p.programs & active).any() and p.registers & one.registers for p in machine.products):
         machine.report("a register is used", f"{one}: a product that was not waited for will write it", 1)
-    elif machine.tensor.loading & one.registers:
-        machine.report("a register is used", f"{one}: a load that was not waited for will write it", 1)
-
-
-def refresh(machine: Any) -> None:
-    """Which registers are still to be written, after something began or ended."""
-    machine.unready = machine.tensor.loading.union(*(p.registers for p in machine.products))
 
 
 @family(r"wgmma\.fence\.sync\.aligned")
@@ -77,7 +70,7 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             for reading in product.readings:
                 machine.races.read_is_over(reading, waits & ended[:, None])
         machine.products = [p for p in machine.products if p.programs.any()]
-        refresh(machine)
+        machine.unready = frozenset().union(*(p.registers for p in machine.products))
 
     return run
 
