@@ -42,7 +42,8 @@ def decode_attention_kernel(
     kv_head = (program // (HEAD_TILES * SPLITS) % kv_heads).to(tl.int64)
     length = context
     if RAGGED:
-        length = tl.minimum(tl.load(lengths_ptr + sequence).to(tl.int32), context)
+        length = tl.load(lengths_ptr + sequence).to(tl.int64)
+        length = tl.minimum(length, context).to(tl.int32)
     start = split * SPLIT_CONTEXT
     if SPLITS > 1:  # noqa: SIM102 - known when compiling, as the next line is not
         if start >= length:
@@ -113,7 +114,8 @@ def merge_kernel(
     rp = tl.arange(0, BLOCK_SPLITS)
     length = context
     if RAGGED:
-        length = tl.minimum(tl.load(lengths_ptr + row // heads).to(tl.int32), context)
+        length = tl.load(lengths_ptr + row // heads).to(tl.int64)
+        length = tl.minimum(length, context).to(tl.int32)
     parts = (length + SPLIT_CONTEXT - 1) // SPLIT_CONTEXT  # programs that had tokens
     here = rp < parts
     # Far below any score but finite: with no part, infinities would subtract to NaN.
@@ -205,7 +207,8 @@ def ragged_lengths(batch: int, context: int) -> list[int]:
 
 
 QUERY = Tensor("batch heads head_dim", side_by_side=True)
-CACHE = Tensor("batch kv_heads context head_dim", "kv", side_by_side=True)
+# a block of up to 64 tokens is addressed in 31 bits
+CACHE = Tensor("batch kv_heads context head_dim", "kv", side_by_side=True, within={"context": 2**24})
 LENGTHS = Tensor("batch", "int32", table=True, optional=True, side_by_side=True)
 
 experiment = Experiment(

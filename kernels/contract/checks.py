@@ -290,6 +290,11 @@ def _layout(kernel: str, name: str, x: torch.Tensor, tensor: Tensor) -> None:
             f"{name}.stride() = {x.stride()}: {kernel} needs numbers of {axes(tensor.shape)[-1]} side by "
             f"side; use {name}.contiguous()."
         )
+    if tensor.written and any(n > 1 and step == 0 for n, step in zip(x.shape, x.stride(), strict=True)):
+        raise ValueError(
+            f"{name}.stride() = {x.stride()}: {kernel} writes {name} in place, where several of its "
+            f"numbers are one place in memory; give {name} memory of its own, {name}.contiguous()."
+        )
     for axis, most in tensor.within.items():
         place = axes(tensor.shape).index(axis)
         if x.shape[place] > 1 and x.stride(place) >= most:

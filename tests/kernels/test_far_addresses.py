@@ -1,0 +1,136 @@
+"""Numbers more than 2^31 apart in memory: every tensor of every kernel, in memory that is never touched."""
+
+from __future__ import annotations
+
+import mmap
+from math import prod
+
+import pytest
+import torch
+from triton.runtime.interpreter import interpreter_builder
+
+from kernels.contract import devices
+from kernels.contract.axes import axes
+from kernels.evidence import counted
+from kernels.evidence.experiments import all_experiments
+from tests.kernels.ragged import ragged
+
+ALL = all_experiments()
+FAR = 2**31  # the first offset that 32 bits with a sign don't hold
+NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # only what is touched takes memory
+
+
+def untouched(shape, dtype, stride=None):
+    """A tensor of zeros of any size: pages that nobody touches don't exist.
+
+    FAR numbers before it and behind it are zeros, too: there an offset of 32 bits would end up.
+    """
+    stride = stride or torch.empty(shape, device="meta").stride()
+    numbers = 2 * FAR + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE
+    memory = mmap.mmap(-1, numbers * dtype.itemsize, flags=private)
+    return torch.frombuffer(memory, dtype=dtype).as_strided(shape, stride, FAR)
+
+
+def apart(x, axis):
+    """The same numbers, those of one axis so far apart that the last lies beyond FAR."""
+    step = -(-FAR // (x.shape[axis] - 1)) // 16 * 16 + 16
+    stride = list(torch.empty(x.shape, device="meta").stride())
+    stride[axis] = max(step, stride[axis])
+    return untouched(x.shape, x.dtype, stride).copy_(x)
+
+
+def far_axes():
+    """(key, tensor, axis, sizes): the cheapest case in which the axis has three numbers or more."""
+    for key, one in ALL.items():
+        dtype = one.default_dtype()
+        cases = sorted(ragged(one), key=lambda sizes, one=one, dtype=dtype: one.formula(dtype, **sizes).bytes)
+        for name, tensor in one.tensors.items():
+            if tensor.out or tensor.optional:
+                continue
+            for i, axis in enumerate(axes(tensor.shape)):
+                long = [s for s in cases if one.inputs(**s)[name].shape[i] > 2]
+                if long:
+                    yield pytest.param(key, name, i, long[0], id=f"{key}: {name} along {axis}")
+
+
+@pytest.mark.parametrize(("key", "name", "axis", "sizes"), list(far_axes()))
+def test_a_tensor_is_read_and_written_beyond_two_to_the_31_numbers_or_refused(key, name, axis, sizes):
+    one = ALL[key]
+    inputs = one.inputs(**sizes)
+    expected = one.expected(inputs)
+    far = {**inputs, name: apart(inputs[name], axis)}
+    assert far[name].stride(axis) * (far[name].shape[axis] - 1) >= FAR
+    try:
+        results = one.results(far)
+    except ValueError as refused:
+        assert f"{name}.stride()" in str(refused) and f"use {name}.contiguous()" in str(refused)
+        return
+    assert counted.relative_error(results, expected) <= one.tolerance(one.default_dtype())
+
+
+def far_sizes(one, name):
+    """Sizes, as small as its conditions allow, at which this output has more than FAR numbers."""
+    base = min(ragged(one), key=lambda sizes: prod(sizes.values()))
+    for axis in axes(one.tensors[name].shape):
+        each = prod(one.tensors[name].lengths({**base, axis: 1}, one.default_dtype()))
+        far = {**base, axis: FAR // each + 2}
+        if all(eval(condition, {}, dict(far)) for condition in one.conditions):
+            return far
+    raise ValueError(
+        f"{one.key}: its conditions leave no axis of {name} that could be long; give it another."
+    )
+
+
+@pytest.fixture
+def only_the_last_program(monkeypatch):
+    """Launches start one program, the last of the grid."""
+    whole, tell = interpreter_builder.set_grid_dim, interpreter_builder.set_grid_idx
+
+    def start(launches, where):
+        for one in launches:
+            n = one.grid[0]
+            monkeypatch.setattr(interpreter_builder, "set_grid_dim", lambda x, y, z, n=n: whole(n, y, z))
+            monkeypatch.setattr(interpreter_builder, "set_grid_idx", lambda x, y, z, n=n: tell(n - 1, y, z))
+            one.kernel[(1,)](*one.args, **one.options)
+
+    monkeypatch.setattr(devices, "launch", start)
+
+
+# sizes of which others follow, one by one, would take their time
+# a layer is made of kernels that stand here themselves; sizes derived one by one would take their time
+WHOLE = [one for one in ALL.values() if not one.derived and one.name != "decode_layer"]
+OUTPUTS = [(one.key, name) for one in WHOLE for name, tensor in one.tensors.items() if tensor.out]
+
+
+@pytest.mark.parametrize(("key", "name"), OUTPUTS)
+def test_the_end_of_an_output_beyond_two_to_the_31_numbers_is_written(only_the_last_program, key, name):
+    one, dtype = ALL[key], ALL[key].default_dtype()
+    sizes = far_sizes(one, name)
+    storage, made = one.storage(dtype), {}
+    for other, tensor in one.tensors.items():
+        if not tensor.optional:
+            kind = devices.torch_dtype(storage(tensor))
+            made[other] = untouched(tensor.lengths(one._all(sizes), storage(tensor)), kind)
+    end = made[name].reshape(-1)[-1:]
+    assert made[name].numel() > FAR
+    end.fill_(float("nan"))
+    plan = one.plan(**sizes, dtype=dtype)
+    devices.launch(one.launches(plan, **made, **{n: sizes[n] for n in one.arguments}), end.device)
+    assert end.isfinite()
+
+
+@pytest.mark.parametrize(
+    "key", [key for key, one in ALL.items() if any(t.writes for t in one.tensors.values())]
+)
+def test_nothing_is_written_through_a_tensor_whose_numbers_share_a_place(key):
+    one = ALL[key]
+    sizes = next(s for s in ragged(one) if s["batch"] > 1)
+    for name, tensor in one.tensors.items():
+        if tensor.writes:
+            inputs = one.inputs(**sizes)
+            inputs[name] = inputs[name][:1].expand(inputs[name].shape)
+            with pytest.raises(
+                ValueError, match=rf"{name}.stride\(\) = \(0, .*give {name} memory of its own"
+            ):
+                one.run(**inputs)
