@@ -31,9 +31,9 @@ def _parameter(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return lambda machine, on: machine.put(out, fit(machine.arguments[name], kind, width), on)
 
 
-@family(rf"(ld|st)\.(global|shared)(?:::cta)?{POLICY}(?:\.v([24]))?\.{KIND}")
+@family(rf"(ld|st)\.(global|shared(?:::cta)?){POLICY}(?:\.v([24]))?\.{KIND}")
 def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    load, space, policy, kind = found[1] == "ld", found[2], found[3].strip("."), found[5]
+    load, space, policy, kind = found[1] == "ld", found[2][:6], found[3].strip("."), found[5]
     where, data = (one.operands[1], one.operands[0]) if load else one.operands[:2]
     names, unit = vector(data), WIDTH[kind] // 8
     if len(names) != int(found[4] or 1):
@@ -125,7 +125,7 @@ _ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(?:gpu|sys|cta|cluster))
 
 
 @family(
-    rf"(atom|red)\.?(?:global)?{_ORDER}(?:\.global)?{_ORDER}\.(add|min|max|and|or|xor|exch|cas)"
+    rf"(atom|red)(?:\.global)?{_ORDER}(?:\.global)?{_ORDER}\.(add|min|max|and|or|xor|exch|cas)"
     r"(?:\.noftz)?(?:\.v([24]))?\.(b32|b64|u32|s32|u64|s64|f32|f64|bf16x2|f16x2)"
 )
 def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
@@ -207,14 +207,14 @@ class Copy:
     group: np.ndarray
 
 
-@family(rf"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global{POLICY}")
+@family(r"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?")
 def _copy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """It lands at its wait, as late as it may. A last operand says how many of its bytes are not zeros."""
     to, of = (address(kernel, text) for text in one.operands[:2])
     size = int(one.operands[2], 0)
     filled = reader(kernel, one.operands[3]) if len(one.operands) == 4 else None
     if len(one.operands) > 4:
-        raise NotExecutable(f"{one.form} with a cache policy in a register")
+        raise NotExecutable(one.form)
     unit = min(size, 8)
     word, policy = UINT[unit * 8], one.form.split(".")[2]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed.barriers import arrive
 from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements
@@ -23,6 +24,8 @@ from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, ve
 from kernels.evidence.executed.races import Reading
 
 WARP, LANES, COLUMNS = 32, 128, 512
+SHAPE_BITS = 7 << 7 | 7 << 10 | 3 << 15 | 63 << 17 | 31 << 24  # of an instruction descriptor, and known here
+SUMS_IN_FLOAT32 = 1 << 4
 KINDS = {
     "f16": {0: "f16", 1: "bf16"},
     "f8f6f4": {0: "e4m3", 1: "e5m2"},
@@ -109,7 +112,7 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"tcgen05\.(ld|st)\.sync\.aligned\.(32x32b|16x32bx2)\.x(\d+)\.b32")
+@family(r"tcgen05\.(ld|st)\.sync\.aligned\.(32x32b|16x32bx2)\.x(1|2|4|8|16|32|64|128)\.b32")
 def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """Each lane's registers are columns of its row; of 16x32bx2 the upper half warp begins further right."""
     load, halves = found[1] == "ld", found[2] == "16x32bx2"
@@ -136,6 +139,7 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 f"{machine.now}: a warp may only touch its own {WARP} lanes of tensor memory."
             )
         words = machine.tensor.words
+        _inside(machine, column, len(names))
         for i, out in enumerate(outs):
             value = np.zeros(live.shape, np.uint32)
             value[who] = words[program[:, None], row, column + i]
@@ -152,6 +156,11 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 _written(machine, warps, first, end)
 
     return run
+
+
+def _inside(machine: Any, first: Any, columns: int) -> None:
+    if np.max(first) + columns > COLUMNS:
+        raise CardRefuses(f"{machine.now}: outside the {COLUMNS} columns of tensor memory.")
 
 
 @family(r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one(?:\.shared::cluster)?\.b64")
@@ -196,19 +205,23 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
         words, code, here = machine.tensor.words, mine(shape), np.array([p])
         m, n = (code >> 24 & 31) << 4, (code >> 17 & 63) << 3
-        a_kind, b_kind = kinds[code >> 7 & 7], kinds[code >> 10 & 7]
+        a_kind, b_kind = (kinds.get(code >> low & 7, "") for low in (7, 10))
+        if code & ~SHAPE_BITS != SUMS_IN_FLOAT32 or m not in (64, 128) or not (a_kind and b_kind):
+            raise NotExecutable(f"{machine.now}: instruction descriptor {code:#010x}: not known here.")
         lanes = np.arange(LANES) if m == LANES else np.arange(64) // 16 * 32 + np.arange(64) % 16
         b = np.array([mine(b_at)])
         y, places = fetch(machine, b, here, n, depth, b_kind, bool(code >> 16 & 1), "sm_100")
         if in_tensor_memory:
             at = mine(a_at)
             wide = depth * (1 if a_kind in ("e4m3", "e5m2") else 2) // 4
+            _inside(machine, at & 0xFFFF, wide)
             x = elements(words[p, (at >> 16) + lanes, (at & 0xFFFF) : (at & 0xFFFF) + wide], a_kind)
         else:
             a = np.array([mine(a_at)])
             x, more = fetch(machine, a, here, m, depth, a_kind, bool(code >> 15 & 1), "sm_100")
             x, places = x[0], [*places, *more]
         at = mine(d_at)
+        _inside(machine, at & 0xFFFF, n)
         rows, columns = (at >> 16) + lanes, slice(at & 0xFFFF, (at & 0xFFFF) + n)
         d = x @ y[0].T
         if machine.full(keep(machine))[p, t]:

@@ -112,7 +112,9 @@ def test_a_part_of_a_vector_that_nobody_wants_is_an_underscore():
     assert (snippets.get(state, "%r1") == 2).all()
 
 
-POLICIES = ".L1::no_allocate .L1::evict_last.L2::128B .nc .ca .cg .cs .lu .cv"
+POLICIES = ".L1::no_allocate .L2::256B .L1::evict_last.L2::128B .nc .ca .cg .cs .lu .cv"
+STORE_POLICIES = ".wb .wt .cg .cs .L1::evict_first"
+COPY_POLICIES = ("", ".L2::64B", ".L2::128B", ".L2::256B")
 
 
 @pytest.mark.parametrize("policy", POLICIES.split())
@@ -122,6 +124,26 @@ def test_a_cache_policy_changes_no_value_and_is_kept_in_the_counts(policy):
     snippets.step(state)
     assert (snippets.get(state, "%r1") == 77).all()
     assert state.counts.traffic["bytes", "load", "x", policy.strip(".")] == 128
+
+
+@pytest.mark.parametrize("policy", STORE_POLICIES.split())
+def test_a_store_has_a_cache_policy_too(policy):
+    out = np.zeros(32, np.uint32)
+    body = f"{START} {at('%rd90', 4)} st.global{policy}.b32 [%rd80], %r90; ret;"
+    counts = snippets.run(body, out, out.copy()).counts
+    assert out.tolist() == list(range(32))
+    assert counts.traffic["bytes", "store", "tensor0", policy.strip(".")] == 128
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_parameter_is_cut_or_extended_to_its_register(kind):
+    register = {8: "%rh", 16: "%r", 32: "%rd", 64: "%rd"}[WIDTH[kind]]
+    state = snippets.here(body=f"ld.param.{kind} {register}1, [snippet_param_0];", parameters=[kind])
+    bits = (1 << WIDTH[kind]) - 3
+    state.arguments["snippet_param_0"] = np.full((1, 1), bits, snippets.UINT[WIDTH[kind]])
+    snippets.step(state)
+    found = snippets.get(state, f"{register}1")
+    assert (found == (code(-3, f"u{found.dtype.itemsize * 8}") if kind[0] == "s" else bits)).all()
 
 
 def test_threads_whose_predicate_is_false_touch_nothing():
@@ -203,7 +225,8 @@ def test_lanes_that_meet_at_one_address_go_one_after_another(what, kind):
 @pytest.mark.parametrize(("what", "kind"), ATOMIC_FORMS)
 def test_lanes_at_their_own_addresses_each_combine_with_what_is_there(what, kind):
     values, start = atomic_operands(kind), atomic_operands(kind, 5)
-    memory, old, _ = run_atomic(f"atom.global.{what}.{kind}", kind, values, start, WIDTH[kind] // 8)
+    form = f"atom.global.{what}{'.noftz' if 'x2' in kind else ''}.{kind}"
+    memory, old, _ = run_atomic(form, kind, values, start, WIDTH[kind] // 8)
     wanted = [combined(what, kind, int(a), int(b)) for a, b in zip(start, values, strict=True)]
     assert old.tolist() == start.tolist()
     assert memory.tolist() == wanted
@@ -226,14 +249,19 @@ def test_compare_and_swap_lets_one_of_the_lanes_win(kind):
     assert old.tolist() == [0] + [1] * 31
 
 
+SCOPES = ["", ".gpu", ".sys", ".cta", ".cluster"]
 ORDERS = ["", ".relaxed", ".acquire", ".release", ".acq_rel"]
 
 
-@pytest.mark.parametrize("scope", ["", ".gpu", ".sys", ".cta", ".cluster"])
+@pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("order", ORDERS)
 def test_order_and_scope_stand_before_or_behind_the_space(order, scope):
     values = np.ones(32, np.uint32)
-    for form in (f"atom{order}{scope}.global.add.u32", f"atom.global{scope}{order}.add.u32"):
+    for form in (
+        f"atom{order}{scope}.global.add.u32",
+        f"atom.global{order}{scope}.add.u32",
+        f"atom.global{scope}{order}.add.u32",
+    ):
         assert run_atomic(form, "u32", values, np.zeros(1, np.uint32), 0)[0][0] == 32
 
 
@@ -297,8 +325,9 @@ def test_what_no_card_has_or_nobody_tried_is_refused_while_decoding(line):
 
 @pytest.mark.parametrize(("level", "size"), [("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)])
 @pytest.mark.parametrize("space", ["shared", "shared::cta"])
-def test_an_asynchronous_copy_lands_at_its_wait_and_not_before(level, size, space):
-    form = f"cp.async.{level}.{space}.global"
+@pytest.mark.parametrize("policy", COPY_POLICIES)
+def test_an_asynchronous_copy_lands_at_its_wait_and_not_before(level, size, space, policy):
+    form = f"cp.async.{level}.{space}.global{policy}"
     body = f"{form} [%r1], [%rd1], {size}; cp.async.commit_group; ld.shared.b32 %r2, [%r1]; "
     state = snippets.here(body=body + "cp.async.wait_group 0; ld.shared.b32 %r3, [%r1];", shared=1024)
     given, lane = random_bytes(32 * size), np.arange(32)
@@ -363,8 +392,9 @@ def test_copies_of_a_program_that_has_waited_land_while_another_ones_do_not():
 
 
 FENCES = """
-fence.proxy.async fence.proxy.async.shared::cta fence.acq_rel.gpu fence.sc.cta
-fence.mbarrier_init.release.cluster membar.gl membar.cta
+fence.proxy.async fence.proxy.async.global fence.proxy.async.shared::cta fence.proxy.async.shared::cluster
+fence.acq_rel.gpu fence.acq_rel.sys fence.acq_rel.cluster fence.sc.cta fence.mbarrier_init.release.cluster
+membar.gl membar.cta membar.sys
 """
 
 
@@ -376,10 +406,46 @@ def test_fences_are_known_and_change_nothing(form):
     assert all(a is b for a, b in zip(before, state.registers, strict=True))
 
 
-def test_a_cache_hint_is_known_and_changes_nothing():
-    body = "createpolicy.fractional.L2::evict_first.b64 %rd2, 1.0; prefetch.global.L2 [%rd1];"
+HINTS = {
+    "createpolicy.fractional.L2::evict_first.b64": "%rd2, 1.0",
+    "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64": "%rd2, 0.5",
+    "prefetch.global.L1": "[%rd1]",
+    "prefetch.global.L2": "[%rd1]",
+}
+
+
+@pytest.mark.parametrize("hint", HINTS)
+def test_a_cache_hint_is_known_and_changes_nothing(hint):
+    body = f"{hint} {HINTS[hint]};"
     body += "ld.global.L1::evict_first.L2::cache_hint.b32 %r1, [%rd1], %rd2;"
     state = snippets.here(body=body)
     snippets.put(state, {"%rd1": np.uint64([state.memory.put("x", np.uint32([77]).view(np.uint8))])})
     snippets.step(state)
     assert (snippets.get(state, "%r1") == 77).all()
+
+
+FORMS = [
+    *(f"ld.param.{kind}" for kind in KINDS),
+    *(
+        f"{verb}.{space}{f'.v{vector}' if vector > 1 else ''}.{kind}"
+        for verb in ("ld", "st")
+        for space, vector, kind in ACCESSES
+    ),
+    *(f"ld.global{policy}.b32" for policy in POLICIES.split()),
+    *(f"st.global{policy}.b32" for policy in STORE_POLICIES.split()),
+    *(f"atom.global.gpu.acq_rel.{what}.{kind}" for what, kind in ATOMIC_FORMS),
+    *(f"red.global.gpu.relaxed.{what}.{kind}" for what, kind in ATOMIC_FORMS if what != "exch"),
+    *(f"atom.global.acq_rel.gpu.cas.{kind}" for kind in ("b32", "b64")),
+    *(f"atom{order}{scope}.global.add.u32" for order in ORDERS for scope in SCOPES),
+    *(f"atom.global{order}{scope}.add.u32" for order in ORDERS for scope in SCOPES),
+    *(f"atom.global{scope}{order}.add.u32" for order in ORDERS for scope in SCOPES),
+    *(f"{verb}.global.gpu.acq_rel.add.v{vector}.f32" for verb in ("atom", "red") for vector in (2, 4)),
+    *(f"atom.global.add.noftz.{kind}" for kind in ("bf16x2", "f16x2")),
+    "atom.global.add.u32",
+    *(f"cp.async.{level}.{space}.global" for level in ("ca", "cg") for space in ("shared", "shared::cta")),
+    *(f"cp.async.{level}.shared.global{policy}" for level in ("ca", "cg") for policy in COPY_POLICIES),
+    "cp.async.commit_group",
+    *(f"cp.async.{wait.split()[0]}" for wait in WAITS),
+    *FENCES.split(),
+    *HINTS,
+]

@@ -88,3 +88,10 @@ mbarrier.arrive.release.cluster.shared::cluster.b64
 def test_a_form_that_nobody_tried_is_refused(form):
     with pytest.raises(NotExecutable, match=f"not known here: {form}"):
         snippets.kernel(f"{form} [%r9], 1;")
+
+
+FORMS = [
+    *(f"mbarrier.{verb}.{space}.b64" for verb in ("init", "arrive") for space in ("shared", "shared::cta")),
+    "mbarrier.inval.shared.b64",
+    *(f"mbarrier.{v}_wait.parity.{s}.b64" for v in ("try", "test") for s in ("shared", "shared::cta")),
+]

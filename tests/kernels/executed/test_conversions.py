@@ -197,3 +197,14 @@ def test_nan_is_a_nan_in_every_format():
         if kind[1] == "f32":
             found = snippets.results(form, WIDTH[kind[0]], [nan])
             assert all(code(number(int(one), kind[0]), kind[0]) == NAN for one in found)
+
+
+FORMS = [
+    *WHOLE_FORMS,
+    *ROUNDING_FORMS,
+    *PAIRED_FORMS,
+    *WIDENING_FORMS,
+    *(f"mov.{kind}" for kind in [*MOVES, "pred"]),
+    "cvta.to.global.u64",
+    "cvta.global.u64",
+]

@@ -61,12 +61,13 @@ def test_ldmatrix_gives_each_lane_its_elements(count, transposed, space):
         assert snippets.get(state, f"%r{i + 1}")[0].tolist() == wanted
 
 
+@pytest.mark.parametrize("space", ["shared", "shared::cta"])
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_stmatrix_puts_each_element_into_its_row(count, transposed):
+def test_stmatrix_puts_each_element_into_its_row(count, transposed, space):
     values, memory, rows = matrices(count, padding=0)
     names = ", ".join(f"%r{i + 1}" for i in range(count))
-    form = f"stmatrix.sync.aligned.m8n8.x{count}{'.trans' if transposed else ''}.shared.b16"
+    form = f"stmatrix.sync.aligned.m8n8.x{count}{'.trans' if transposed else ''}.{space}.b16"
     state = snippets.here(body=f"{form} [%r0], {{{names}}};", shared=memory.size)
     snippets.put(state, {"%r0": rows})
     for i in range(count):
@@ -188,3 +189,15 @@ REFUSED_LOADS = [
 def test_a_matrix_load_that_no_card_has_or_nobody_tried_is_refused(form):
     with pytest.raises(NotExecutable, match=f"not known here: {form}"):
         snippets.kernel(f"{form} {{%r0,%r1,%r2}}, [%r4];")
+
+
+FORMS = [
+    *(mma_form(*shape) for shape in SHAPES),
+    *(
+        f"{verb}.sync.aligned.m8n8.x{count}{way}.{space}.b16"
+        for verb in ("ldmatrix", "stmatrix")
+        for count in (1, 2, 4)
+        for way in ("", ".trans")
+        for space in ("shared", "shared::cta")
+    ),
+]

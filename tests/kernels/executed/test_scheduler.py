@@ -70,13 +70,19 @@ both: shfl.sync.idx.b32 %r3, %r1, 31, 31, -1; add.s32 %r1, %r1, %r3;"""
     assert each_thread(body) == [3] * 10 + [2] * 22
 
 
-def test_a_barrier_lets_all_warps_see_what_each_has_written():
-    body = """
-shl.b32 %r2, %r0, 2; st.shared.b32 [%r2], %r0; bar.sync 0;
+@pytest.mark.parametrize("barrier", ["bar.sync 0;", "barrier.sync 0;", "bar.sync 0, 128;"])
+def test_a_barrier_lets_all_warps_see_what_each_has_written(barrier):
+    body = f"""
+shl.b32 %r2, %r0, 2; st.shared.b32 [%r2], %r0; {barrier}
 xor.b32 %r3, %r2, 0x1FC; ld.shared.b32 %r1, [%r3];"""
     out = np.zeros(128, np.uint32)
     assert snippets.run(ONE_EACH + body + STORE, out, threads=128, shared=512).races == ()
     assert out.tolist() == list(range(127, -1, -1))
+
+
+def test_a_barrier_of_a_warp_is_passed():
+    """Its threads run together anyway."""
+    assert each_thread("add.s32 %r1, %r0, 1; bar.warp.sync -1;") == list(range(1, 33))
 
 
 def test_threads_that_have_returned_are_not_waited_for():

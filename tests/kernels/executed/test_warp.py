@@ -109,3 +109,6 @@ def test_a_reduction_by_a_part_of_a_warp_is_refused():
     state = snippets.here(body="redux.sync.add.u32 %r1, %r0, -1;")
     with pytest.raises(NotExecutable, match="redux.sync.add.u32 by a part of a warp"):
         snippets.step(state, np.arange(32)[None] < 9)
+
+
+FORMS = [*(f"shfl.sync.{mode}.b32" for mode in MODES), "elect.sync", *REDUCTIONS]

@@ -206,6 +206,7 @@ def test_a_product_that_was_not_waited_for_leaves_no_register_to_touch():
         instruction(8, 16, "bf16", "bf16", flags="1, 1, 0", of=listed(200, 4))
         + "wgmma.commit_group.sync.aligned;"
     )
+    line = "wgmma.fence.sync.aligned;" + line
     use, wait = "add.s32 %r5, %r3, 1;", "wgmma.wait_group.sync.aligned 0;"
     for body, races in ((line + use + wait, 1), (line + wait + use, 0)):
         descriptor = Tile(np.eye(8, 16), "bf16", 32, False).descriptor(0, 0, 16, "sm_90")
@@ -234,3 +235,11 @@ def test_a_product_of_a_part_of_a_warpgroup_is_refused():
     )
     with pytest.raises(NotExecutable, match="by a part of a warpgroup"):
         snippets.step(state, np.arange(128)[None] < 64)
+
+
+FORMS = [
+    *(f"wgmma.mma_async.sync.aligned.m64n32k{depth}.f32.{a}.{b}" for depth, a, b in SHAPES),
+    "wgmma.fence.sync.aligned",
+    "wgmma.commit_group.sync.aligned",
+    "wgmma.wait_group.sync.aligned",
+]
