@@ -146,10 +146,12 @@ class _Launcher:
     def __call__(self, x: int, y: int, z: int, *rest: Any) -> None:
         grid, values = (x, y, z), rest[len(rest) - len(self.names) :]
         for size, most, axis in zip(grid, MAX_GRID, "xyz", strict=True):
-            if not 0 < size <= most:
+            if size > most:
                 raise CardRefuses(
-                    f"{self.metadata.name}: {size:,} programs along {axis}; a card takes 1 to {most:,}."
+                    f"{self.metadata.name}: {size:,} programs along {axis}; a card takes {most:,} at most."
                 )
+        if not all(grid):
+            return  # no programs: Triton launches nothing
         here = _cards[-1]
         one = here._starting[-1] if here._starting else None
         memory, where = GlobalMemory(), {}

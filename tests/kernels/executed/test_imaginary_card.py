@@ -8,8 +8,11 @@ import sys
 
 import pytest
 
+from kernels.contract.errors import NotExecutable
 from kernels.contract.processes import ROOT
+from kernels.contract.targets import TARGETS
 from kernels.evidence import child_process
+from kernels.evidence.executed.imaginary_card import card
 
 TWO_CARDS = """
 import json
@@ -22,14 +25,62 @@ cards = [execute(experiment, chip, "bf16", sizes, **options)[0] for options in b
 print(json.dumps([[(one.label, one.outcome.counts is None) for one in card.launched] for card in cards]))
 """
 
+# A file of its own: Triton reads the source of its kernels.
+LAUNCHES = """
+import json
+import torch, triton
+import triton.language as tl
+from kernels.contract.targets import target
+from kernels.evidence.executed.imaginary_card import card
+
+@triton.jit
+def copy(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.load(x_ptr + i))
+
+@triton.jit
+def square(x_ptr, y_ptr, N: tl.constexpr, K: tl.constexpr):
+    n, k = tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(x_ptr + n[:, None] * K + k[None, :])
+    w = tl.load(x_ptr + n[None, :] * K + k[:, None])
+    tl.store(y_ptr + n[:, None] * N + n[None, :], tl.dot(x, w))
+
+x, y = torch.arange(2048.0), torch.zeros(2048)
+halves, squares = torch.ones(128 * 256, dtype=torch.float16), torch.zeros(128 * 128)
+launches = {
+    "right": lambda: copy[(16,)](x, y, BLOCK=128),
+    "none": lambda: copy[(0,)](x, y, BLOCK=128),
+    "along x": lambda: copy[(2**31,)](x, y, BLOCK=128),
+    "along y": lambda: copy[(1, 2**16)](x, y, BLOCK=128),
+    "along z": lambda: copy[(1, 1, 2**16)](x, y, BLOCK=128),
+    "threads": lambda: copy[(1,)](x, y, BLOCK=2048, num_warps=64),
+    "shared memory": lambda: square[(1,)](halves, squares, N=128, K=256),
+    "past the end": lambda: copy[(17,)](x, y, BLOCK=128),
+    "a part": lambda: copy[(1,)](x[1024:], y, BLOCK=128),
+}
+told = {}
+with card(target("sm_120")) as here:
+    for name, launch in launches.items():
+        before = len(here.launched)
+        try:
+            launch()
+            told[name] = [one.programs for one in here.launched[before:]]
+        except Exception as error:
+            told[name] = f"{type(error).__name__}: {error}"
+told["x was copied"] = bool((y[128:] == x[128:]).all())
+told["a part of x was copied"] = bool((y[:128] == x[1024:1152]).all())
+print(json.dumps(told))
+"""
+
 
 @pytest.fixture
-def compiling():
+def compiling(tmp_path):
     """Runs a program in a process whose Triton compiles; returns what it printed, read as JSON."""
 
     def run(program: str):
+        (tmp_path / "program.py").write_text(program, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, "-c", program],
+            [sys.executable, str(tmp_path / "program.py")],
             cwd=ROOT,
             env=child_process.environment(interpret=False),
             capture_output=True,
@@ -47,3 +98,33 @@ def test_a_kernel_that_was_compiled_for_one_card_reports_to_the_card_that_it_run
     assert [label for label, _ in first] == [label for label, _ in second] and len(first) == 2
     assert [silent for _, silent in first] == [False, False]
     assert [silent for _, silent in second] == [True, True], "each card has its own options"
+
+
+def test_it_refuses_what_a_card_refuses_and_says_why(compiling):
+    told = compiling(LAUNCHES)
+    assert told["right"] == [16] and told["x was copied"]
+    assert told["a part"] == [1] and told["a part of x was copied"], "a view begins where it begins"
+    assert told["none"] == [], "Triton launches nothing"
+    assert (
+        told["along x"]
+        == "CardRefuses: copy: 2,147,483,648 programs along x; a card takes 2,147,483,647 at most."
+    )
+    assert told["along y"] == "CardRefuses: copy: 65,536 programs along y; a card takes 65,535 at most."
+    assert told["along z"] == "CardRefuses: copy: 65,536 programs along z; a card takes 65,535 at most."
+    assert "out of resource: threads, Required: 2048, Hardware limit: 1024" in told["threads"]
+    shared = TARGETS["sm_120"].max_shared_per_block
+    assert (
+        f"out of resource: shared memory, Required: {2**17}, Hardware limit: {shared}"
+        in told["shared memory"]
+    )
+    assert "program.py:11: ld.global" in told["past the end"]
+    assert "of program 16 is outside every tensor; x is the nearest" in told["past the end"]
+
+
+@pytest.mark.parametrize("name", ["gfx942", "sm_75"])
+def test_a_chip_whose_instructions_are_not_known_is_no_card(name):
+    with (
+        pytest.raises(NotExecutable, match=f"target = '{name}': only code for sm_80 and later"),
+        card(TARGETS[name]),
+    ):
+        pass
