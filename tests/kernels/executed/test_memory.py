@@ -51,6 +51,14 @@ def test_the_first_and_the_last_element_are_inside(access):
     touch(access, 4 * (FLOATS - 32))
 
 
+def test_an_access_that_begins_inside_and_ends_outside_is_an_error():
+    body = "ld.param.b64 %rd0, [snippet_param_0]; ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd0+160]; ret;"
+    with pytest.raises(
+        CardRefuses, match=r"outside every tensor; tensor0 is the nearest, 12 bytes past its end"
+    ):
+        snippets.run(body, np.zeros(41, np.float32))
+
+
 @pytest.mark.parametrize("address", [0, 8, 2**40, 2**63, 2**64 - 4])
 def test_an_address_outside_all_memory_is_an_error_too(address):
     body = f"mov.b64 %rd1, {address:#x}; ld.global.b32 %r1, [%rd1]; ret;"

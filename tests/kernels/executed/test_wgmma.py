@@ -100,7 +100,10 @@ ORIENTED = [(width, way) for width in WIDTHS for way in (False, True)]
 @pytest.mark.parametrize(("width", "transposed"), ORIENTED)
 @pytest.mark.parametrize("columns", [8, 64, 128])
 def test_every_element_of_b_is_found(width, transposed, columns):
-    """A is a unit matrix: D's rows are B's."""
+    """A is a unit matrix: D's rows are B's.
+
+    Pitfall: the leading and the stride offset change their parts between the orientations.
+    """
     k = deep(width, 2)
     b = whole_numbers(columns, k)
     unit = np.eye(ROWS, k)
@@ -111,7 +114,10 @@ def test_every_element_of_b_is_found(width, transposed, columns):
 @pytest.mark.parametrize(("width", "transposed"), ORIENTED)
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
 def test_every_element_of_a_in_shared_memory_is_found(width, transposed, kind):
-    """B is a unit matrix: D's columns are A's. Steps along K start in the middle of an atom."""
+    """B is a unit matrix: D's columns are A's.
+
+    Pitfall: steps along K start in the middle of an atom, so it is the final address that is swizzled.
+    """
     k = deep(width, 2)
     a, unit = whole_numbers(ROWS, k), np.eye(64, k)
     found = multiplied(
