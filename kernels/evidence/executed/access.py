@@ -80,11 +80,16 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                     machine.put(place, fit(words[index + i], kind, widths[i]), on)
             return
         for i, source in enumerate(sources):
-            value = source(machine).astype(word, copy=False)
-            if on is None:
-                words[index + i] = value
-            else:
-                words[index[on] + i] = machine.full(value)[on]
+            value, place = source(machine).astype(word, copy=False), index + i
+            if on is not None:
+                value, place = machine.full(value)[on], place[on]
+            words[place] = value
+            if machine.races is not None and (other := words[place] != value).any():
+                machine.report(
+                    "one place is written",
+                    f"{machine.now}: at once by threads that differ in what they write",
+                    int(other.sum()),
+                )
 
     return run
 

@@ -158,6 +158,39 @@ def test_threads_whose_predicate_is_false_touch_nothing():
     assert state.counts.total("bytes") == 12
 
 
+IDLE = [
+    ("st.shared.b32 [%r1], %r4;", 1),
+    ("ld.shared.b32 %r2, [%r1];", 0),
+    ("cp.async.ca.shared.global [%r1], [%rd1], 4;", 0),
+    ("st.global.b32 [%rd2], %r2;", 1),
+    ("ld.global.b32 %r2, [%rd2];", 0),
+]
+
+
+@pytest.mark.parametrize(("line", "writes"), IDLE)
+@pytest.mark.parametrize("everybody", [False, True])
+def test_idle_threads_race_with_nobody(line, writes, everybody):
+    """Pitfall: a check that forgets the mask gives false alarms when programs of a batch diverge.
+
+    Warp 0 of program 0, or every warp of both programs, is at the same place of its memory.
+    """
+    body = f"""{START} mov.u32 %r1, 0; mov.b64 %rd1, %rd90; mov.b64 %rd2, %rd91; mov.u32 %r3, %ctaid.x;
+mov.u32 %r4, %warpid; or.b32 %r4, %r4, %r3; setp.ne.u32 %p1, %r4, 0;
+{"" if everybody else "@%p1 bra over;"} {line} over: ret;"""
+    tensors = np.zeros(32, np.uint32), np.zeros(32, np.uint32)
+    outcome = snippets.run(body, *tensors, threads=64, shared=64, grid=(2, 1, 1))
+    assert bool(outcome.races) == (everybody and bool(writes))
+
+
+@pytest.mark.parametrize("line", ["st.shared.b32 [%r1], {};", "st.global.b32 [%rd91], {};"])
+@pytest.mark.parametrize(("value", "differ"), [("5", False), ("%r1", False), ("%r90", True)])
+def test_threads_that_write_one_place_at_once_must_agree(line, value, differ):
+    """Triton lets all warps that hold the same numbers store them; numbers that differ are a race."""
+    body = f"{START} mov.u32 %r1, 16; {line.replace('{}', value)} ret;"
+    races = snippets.run(body, np.zeros(1), np.zeros(1), threads=64, shared=64).races
+    assert any("one place is written by snippet.py:7: st." in one for one in races) == differ
+
+
 # -------------------------------------------------------------------------------------- atomics
 
 ATOMIC_KINDS = {
