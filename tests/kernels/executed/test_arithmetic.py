@@ -16,7 +16,7 @@ from tests.kernels.executed.floats import FORMATS, NAN
 from tests.kernels.executed.oracles import ORACLES, SPARE, WIDTH, Oracle, number
 
 HALF = {"f32x2": "f32", "bf16x2": "bf16", "f16x2": "f16"}
-RANDOM = 300
+RANDOM = 200
 A_NAN = 0x7FC00000
 
 
@@ -64,8 +64,8 @@ def samples(form: str, operands: tuple[str, ...]) -> list[list[int]]:
     """For each lane its operands' bits: edges with edges, random bits, ordinary numbers."""
     draw = np.random.default_rng(zlib.crc32(form.encode()))
     rows = list(itertools.product(*({code & (1 << WIDTH[k]) - 1 for code in edges(k)} for k in operands)))
-    if len(rows) > 800:
-        rows = [rows[i] for i in draw.integers(len(rows), size=800)]
+    if len(rows) > 500:
+        rows = [rows[i] for i in draw.integers(len(rows), size=500)]
     for of in (anything, ordinary):
         rows += [[of(draw, kind) for kind in operands] for _ in range(RANDOM)]
     return [list(row) for row in rows]

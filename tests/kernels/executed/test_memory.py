@@ -17,11 +17,12 @@ COPY = "cp.async.ca.shared.global [%r9], [%rd1], 4;"
 ATOM = "atom.global.add.u32 %r1, [%rd1], 1;"
 
 
-def touch(access: str, offset: int, threads: int = 32) -> None:
-    """Each thread accesses the 4 bytes of its own number, from `offset` bytes on."""
+def touch(access: str, offset: int, threads: int = 32) -> int:
+    """Each thread accesses 4 bytes, its own number's, from `offset` bytes on; the bytes of all of them."""
     body = f"{ONE_EACH} mov.u32 %r9, 0; add.s64 %rd1, %rd0, %rd9; add.s64 %rd1, %rd1, {offset};"
     body += f"{access} ret;"
-    snippets.run(body, np.zeros(FLOATS, np.float32), threads=threads, shared=1024)
+    outcome = snippets.run(body, np.zeros(FLOATS, np.float32), threads=threads, shared=1024)
+    return outcome.counts.total("bytes", tensor="tensor0")
 
 
 @pytest.mark.parametrize("access", [LOAD, WRITE, COPY, ATOM])
@@ -47,8 +48,7 @@ def test_one_element_outside_is_named_with_instruction_line_tensor_and_distance(
 
 @pytest.mark.parametrize("access", [LOAD, WRITE, COPY, ATOM])
 def test_the_first_and_the_last_element_are_inside(access):
-    touch(access, 0)
-    touch(access, 4 * (FLOATS - 32))
+    assert touch(access, 0) == touch(access, 4 * (FLOATS - 32)) == 128
 
 
 def test_an_access_that_begins_inside_and_ends_outside_is_an_error():
