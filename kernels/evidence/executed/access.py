@@ -297,10 +297,18 @@ def _rest(copy: Copy, lanes: np.ndarray) -> Copy:
     )
 
 
+@family(r"fence\.proxy\.async(?:\.(?:global|shared::(?:cta|cluster)))?")
+def _proxy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    def run(machine: Any, on: Any) -> None:
+        if machine.races is not None:
+            machine.races.fence(machine.active(on))
+
+    return run
+
+
 @family(
-    r"fence\.proxy\.async(?:\.(?:global|shared::(?:cta|cluster)))?|fence\.(?:sc|acq_rel)\.(?:cta|cluster|gpu|sys)"
-    r"|fence\.mbarrier_init\.release\.cluster|membar\.(?:cta|gl|sys)"
-    r"|createpolicy\.fractional\.L2::\w+(?:\.L2::\w+)?\.b64|prefetch\.global\.L[12]"
+    r"fence\.(?:sc|acq_rel)\.(?:cta|cluster|gpu|sys)|fence\.mbarrier_init\.release\.cluster"
+    r"|membar\.(?:cta|gl|sys)|createpolicy\.fractional\.L2::\w+(?:\.L2::\w+)?\.b64|prefetch\.global\.L[12]"
 )
 def _nothing(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """Order of memory between units, and hints: everything is in order here."""

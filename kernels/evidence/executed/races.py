@@ -38,6 +38,8 @@ class SharedRaces:
     A cell covers `granule` bytes and remembers its last writer and reader, as epoch * WARPS + warp; the
     epoch of a program grows at each of its barriers. What is copied asynchronously is IN_FLIGHT until the
     wait that lands it; what a tensor core reads is a Reading until that was waited for and a barrier passed.
+    Tensor cores read through a proxy of their own: what threads have stored is there only behind a fence of
+    their program (PTX ISA, "Async proxy"). That every thread which stored passes it is not watched.
     """
 
     def __init__(self, programs: int, size: int, granule: int, report: Report) -> None:
@@ -48,6 +50,9 @@ class SharedRaces:
         self.shared_in = np.full(cells, NOBODY, np.int32)  # the epoch in which several warps read it
         self.epoch = np.zeros(programs, np.int32)
         self.readings: list[Reading] = []
+        self.stores = 0  # so far, to say which of them a fence has passed
+        self.stored = np.zeros(cells, np.int32)  # the last store to each cell
+        self.fenced = np.zeros(programs, np.int32)  # the last store before each program's last fence
 
     def cells(self, flat: np.ndarray, size: int) -> np.ndarray:
         """Places of the cells of accesses of `size` bytes at these flat addresses, on a new last axis."""
@@ -59,6 +64,10 @@ class SharedRaces:
         self.readings = [
             r for r in self.readings if ((r.epoch == -1) | (r.epoch == self.epoch[r.programs])).any()
         ]
+
+    def fence(self, programs: np.ndarray) -> None:
+        """These programs (a bool for each) let the proxy of tensor cores see what they have stored."""
+        self.fenced[programs] = self.stores
 
     def _mark(self, program: np.ndarray, warp: np.ndarray) -> np.ndarray:
         return self.epoch[program] * WARPS + warp
@@ -103,6 +112,12 @@ class SharedRaces:
                 int(bad.sum()),
             )
         self.writer[cells] = IN_FLIGHT if in_flight else mark
+        if not in_flight:
+            self._stored(cells)
+
+    def _stored(self, cells: np.ndarray) -> None:
+        self.stores += 1
+        self.stored[cells] = self.stores
 
     def _being_read(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray) -> np.ndarray:
         program, warp = (np.broadcast_to(x, cells.shape) for x in (program, warp))
@@ -124,6 +139,7 @@ class SharedRaces:
     def land(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray) -> None:
         """What was in flight has been waited for by these warps."""
         self.writer[cells] = self._mark(program, warp)
+        self._stored(cells)  # cp.async writes as a thread does (PTX ISA, "Async proxy"), unlike its bulk kin
 
     def read_by_tensor_core(
         self, offsets: np.ndarray, programs: np.ndarray, warps: np.ndarray, what: str
@@ -132,6 +148,12 @@ class SharedRaces:
         cells = np.unique(offsets.reshape(-1) // self.granule)
         each = cells + programs[:, None] * self.size
         self._unwritten(each, np.broadcast_to(self._mark(programs, warps)[:, None], each.shape), what)
+        if (unfenced := self.stored[each] > self.fenced[programs][:, None]).any():
+            self.report(
+                "shared memory is read",
+                f"{what}: stored with no fence.proxy.async since",
+                int(unfenced.sum()),
+            )
         reading = Reading(
             programs,
             warps,
