@@ -82,7 +82,8 @@ def planned(
         counted = own[: own.index("dtype")]
 
         @functools.lru_cache(maxsize=4096)  # a launcher asks the same again and again
-        def checked(*args: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        def checked(here: Target, *args: Any, **named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+            # `here` is what no target, and no dtype, means now: another chip may be imagined next
             given = signature.bind(*args, **named)
             given.apply_defaults()
             values = {name: given.arguments[name] for name in counted}
@@ -96,7 +97,7 @@ def planned(
 
         @functools.wraps(function)
         def plan(*args: Any, **named: Any) -> Any:
-            args, named = checked(*args, **named)
+            args, named = checked(devices.this_chip(), *args, **named)
             return function(*args, **named)
 
         return plan  # type: ignore[return-value]

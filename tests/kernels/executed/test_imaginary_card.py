@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from kernels import matmul
+from kernels.contract import devices
 from kernels.contract.errors import NotExecutable
 from kernels.contract.processes import ROOT
 from kernels.contract.targets import TARGETS
@@ -128,3 +130,11 @@ def test_a_chip_whose_instructions_are_not_known_is_no_card(name):
         card(TARGETS[name]),
     ):
         pass
+
+
+def test_plans_are_those_of_the_chip_that_is_imagined_now():
+    sizes = {"m": 256, "k": 1024, "n": 512, "dtype": "bf16"}
+    for chip in ("sm_80", "sm_90", "sm_80", "sm_100"):
+        with devices.imagined(TARGETS[chip]):
+            assert matmul.experiment.plan(**sizes) == matmul.experiment.plan(**sizes, target=TARGETS[chip])
+    assert len({matmul.experiment.plan(**sizes, target=TARGETS[chip]) for chip in ("sm_80", "sm_90")}) == 2
