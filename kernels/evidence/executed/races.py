@@ -164,9 +164,14 @@ class SharedRaces:
         self.readings.append(reading)
         return reading
 
-    def read_is_over(self, reading: Reading, warps: np.ndarray) -> None:
-        """Warps that have waited for it: a bool for each program of the batch and each of its warps."""
+    def read_is_over(self, reading: Reading, warps: np.ndarray, *, own: bool = False) -> None:
+        """Warps that have waited for it: a bool for each program of the batch and each of its warps.
+
+        own: only the warpgroup that began it can have waited for it, as with wgmma.
+        """
         waited = warps[reading.programs]
+        if own:
+            waited = waited & (np.arange(warps.shape[1]) // 4 == reading.warps[:, None] // 4)
         reading.seen[:, : warps.shape[1]] |= waited
         over = waited.any(1) & (reading.epoch == -1)
         reading.epoch[over] = self.epoch[reading.programs[over]]

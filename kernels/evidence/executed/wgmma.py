@@ -68,7 +68,7 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             ended = product.programs & (product.group < over)
             product.programs = product.programs & ~ended
             for reading in product.readings:
-                machine.races.read_is_over(reading, waits & ended[:, None])
+                machine.races.read_is_over(reading, waits & ended[:, None], own=True)
         machine.products = [p for p in machine.products if p.programs.any()]
         machine.unready = frozenset().union(*(p.registers for p in machine.products))
 

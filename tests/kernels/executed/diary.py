@@ -98,6 +98,7 @@ class Diary(races.SharedRaces):
             self.current[int(p)].found.append((writes, flat[here], warp[here], side))
 
     def barrier(self, programs):
+        self._ended_here()
         super().barrier(programs)
         place = self.report.__self__.now
         for p in np.arange(len(self.epoch))[programs]:
@@ -123,16 +124,20 @@ class Diary(races.SharedRaces):
             self._note(False, reading.cells + p * self.size, np.array(p), np.array(warp), "behind")
         return reading
 
-    def read_is_over(self, reading, warps):
-        new = warps[reading.programs] & ~reading.seen[:, : warps.shape[1]]
-        super().read_is_over(reading, warps)
-        for p, waited in zip(reading.programs, new, strict=True):
-            who = np.flatnonzero(waited)
-            if len(who):
-                self.ended.add(id(self.report.__self__.now))
-            if 0 < len(who) < len(waited):  # who all have seen the end need no barrier for it
-                group = GROUP + who[0] // 4 if len(who) == 4 and who[0] // 4 == who[-1] // 4 else SEVERAL
-                self._note(False, reading.cells + p * self.size, np.array(p), np.array(group), "before")
+    def read_is_over(self, reading, warps, **options):
+        super().read_is_over(reading, warps, **options)
+        if warps[reading.programs].any():
+            self.ended.add(id(self.report.__self__.now))
+
+    def _ended_here(self) -> None:
+        """Notes the reading that ended before this barrier; who all have seen that need no barrier for it."""
+        many = self.report.__self__.warps_each
+        for reading in self.readings:
+            for p, epoch, seen in zip(reading.programs, reading.epoch, reading.seen, strict=True):
+                who = np.flatnonzero(seen[:many])
+                if epoch == self.epoch[p] and len(who) < many:
+                    group = GROUP + who[0] // 4 if len(who) == 4 and who[0] // 4 == who[-1] // 4 else SEVERAL
+                    self._note(False, reading.cells + p * self.size, np.array(p), np.array(group), "before")
 
     def around(self, place: Instruction) -> Iterator[tuple[Accesses, Accesses]]:
         """What lies before and behind each time a program met at this barrier."""
