@@ -74,6 +74,14 @@ def test_every_run_is_counted_where_triton_has_the_machine_code_already():
     assert second.tensor_flops == {"mma.sync m16n8k16.bf16": 2 * 32 * 128 * 128}
 
 
+def test_each_chip_runs_its_own_plan_whichever_ran_before_it():
+    matmul, sizes = ALL["matmul"], {"m": 128, "k": 64, "n": 256}
+    rows = executed.run(matmul, targets=["sm_80", "sm_90", "sm_100"], **sizes)
+    planned = [matmul.plan(**sizes, dtype="bf16", target=TARGETS[row.target]).tiles(128, 256) for row in rows]
+    assert [row.programs for row in rows] == planned
+    assert len(set(planned)) > 1, "one plan for all would pass"
+
+
 def test_a_chip_whose_code_is_not_known_is_refused_with_those_that_are():
     with pytest.raises(Unsupported, match="target = 'gfx942'.*choose sm_80, sm_90, sm_100, sm_120"):
         executed.run(toy, targets=["gfx942"])
