@@ -1,0 +1,94 @@
+"""Faults that numbers can't find are found, and their right versions pass, in every order of programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.evidence.executed.machine import ORDERS
+from tests.kernels.executed import snippets
+
+PROGRAMS = 8
+EXCHANGE = """
+mov.u32 %r0, %tid.x;
+shl.b32 %r1, %r0, 2;
+st.shared.b32 [%r1], %r0;
+{barrier}
+xor.b32 %r2, %r1, {other};
+ld.shared.b32 %r3, [%r2];
+ret;
+"""
+COPY = """
+ld.param.b64 %rd0, [snippet_param_0];
+mov.u32 %r0, %tid.x;
+shl.b32 %r1, %r0, 2;
+cvt.u64.u32 %rd1, %r1;
+add.s64 %rd2, %rd0, %rd1;
+cp.async.ca.shared.global [%r1], [%rd2], 4;
+cp.async.commit_group;
+{wait}
+ld.shared.b32 %r3, [%r1];
+ret;
+"""
+# Each program leaves its number; whoever draws the last ticket reads what the first has left.
+TICKET = """
+ld.param.b64 %rd0, [snippet_param_0];
+ld.param.b64 %rd1, [snippet_param_1];
+mov.u32 %r0, %ctaid.x;
+shl.b32 %r1, %r0, 2;
+cvt.u64.u32 %rd2, %r1;
+add.s64 %rd3, %rd0, %rd2;
+mov.u32 %r2, %tid.x;
+setp.eq.s32 %p0, %r2, 0;
+@%p0 st.global.b32 [%rd3], %r0;
+@%p0 atom.global.gpu.{order}.add.u32 %r3, [%rd1], 1;
+@!%p0 mov.b32 %r3, 0;
+setp.eq.s32 %p1, %r3, 7;
+@%p1 ld.global.b32 %r4, [%rd0];
+@%p1 ld.global.b32 %r5, [%rd0+28];
+ret;
+"""
+
+
+@pytest.mark.parametrize(
+    ("barrier", "other", "raced"), [("", 128, True), ("bar.sync 0;", 128, False), ("", 4, False)]
+)
+def test_another_warps_store_is_read_behind_a_barrier_only(barrier, other, raced):
+    found = snippets.run(EXCHANGE.format(barrier=barrier, other=other), threads=64, shared=256)
+    assert bool(found.races) == raced
+    if raced:
+        assert "shared memory is read by snippet.py:7: ld.shared.b32" in found.races[0]
+
+
+@pytest.mark.parametrize(
+    ("wait", "raced"), [("", True), ("cp.async.wait_group 1;", True), ("cp.async.wait_group 0;", False)]
+)
+def test_what_is_copied_is_read_behind_its_wait_only(wait, raced):
+    found = snippets.run(COPY.format(wait=wait), np.zeros(32, np.uint32), shared=128)
+    assert bool(found.races) == raced
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("semantics", "raced"), [("relaxed", True), ("release", True), ("acq_rel", False)])
+def test_a_ticket_orders_programs_if_it_acquires_and_releases(semantics, raced, order):
+    left, lock = np.zeros(PROGRAMS, np.uint32), np.zeros(1, np.uint32)
+    found = snippets.run(TICKET.format(order=semantics), left, lock, grid=(PROGRAMS, 1, 1), order=order)
+    assert lock[0] == PROGRAMS
+    assert left.tolist() == list(range(PROGRAMS)), "no number shows it"
+    assert bool(found.races) == raced
+
+
+@pytest.mark.parametrize(("shift", "wavefronts"), [(2, 1), (3, 2), (7, 32)])
+def test_lanes_that_meet_in_a_bank_take_a_wavefront_each(shift, wavefronts):
+    body = f"mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, {shift}; ld.shared.b32 %r2, [%r1]; ret;"
+    counts = snippets.run(body, shared=4096, races=False).counts
+    assert counts.shared["wavefronts", "load"] == wavefronts
+    assert counts.shared["ideal", "load"] == 1
+
+
+@pytest.mark.parametrize(("shift", "sectors"), [(2, 4), (3, 8), (5, 32)])
+def test_a_request_asks_for_each_sector_that_its_lanes_touch(shift, sectors):
+    body = f"""ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, {shift};
+    cvt.u64.u32 %rd1, %r1; add.s64 %rd2, %rd0, %rd1; ld.global.b32 %r2, [%rd2]; ret;"""
+    counts = snippets.run(body, np.zeros(512, np.uint32)).counts
+    assert [counts.total(what) for what in ("bytes", "requests", "sectors")] == [128, 1, sectors]
