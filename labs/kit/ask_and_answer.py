@@ -100,7 +100,8 @@ class Run:
     traffic: {buffer: {"reads" or "writes": {"unique", "block", "issued", "sector"}}} in bytes (see
     kernels.evidence.counted, for dot_flops and alu_flops too); buffers are the inputs' names, the
     result's, and "scratch".
-    launches: (kernel, grid, scalar arguments) in order.
+    launches: (kernel, grid, scalar arguments) in order. race: how two programs of a launch meet in
+    memory, or that the result depends on their order; extra: why bytes were asked for more than once.
     """
 
     case: Case
@@ -110,6 +111,8 @@ class Run:
     alu_flops: int = 0
     programs: int = 0
     launches: tuple[tuple[str, tuple[int, ...], Mapping[str, Any]], ...] = ()
+    race: str = ""
+    extra: tuple[str, ...] = ()
     error: str = ""
 
     def bytes(self, buffer: str, verb: str, kind: str = "unique") -> int:

@@ -297,5 +297,7 @@ def _run(run: Run, made: Mapping[str, Any], told: Mapping[str, Any], result: str
         dot_flops=told["dot_flops"],
         alu_flops=told["alu_flops"],
         programs=told["programs"],
+        race=str(told["race"]),
+        extra=tuple(map(str, told["extra"])),
         launches=launches,
     )

@@ -24,11 +24,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from kernels.evidence.counted.interpreter import count
+from kernels.evidence.counted import extra_traffic
+from kernels.evidence.counted.interpreter import Order, count
+from kernels.evidence.counted.orders import results_differ
 from kernels.evidence.counted.tally import Tally
 from labs.kit.arrays import packed, unpacked
 
 MODULE = "submitted_kernels"
+ROUNDING = 1e-2  # relative: what atomics that add in another order may change, in fp16 as well
 
 
 def main() -> None:
@@ -92,10 +95,36 @@ def replay_all(request: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], d
 
 
 def replay(module: ModuleType, plan: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Run one plan: {"output", "traffic": {buffer: {"reads", "writes"}}, "dot_flops", "programs"}."""
+    """Run one plan: {"output", "traffic": {buffer: {"reads", "writes"}}, "dot_flops", "programs", ...}.
+
+    "race": two programs of a launch that meet in memory, or a result that depends on which of them runs
+    first; "extra": why bytes were asked for more than once. Sentences; see `kernels.evidence.counted`.
+    """
+    tally, buffers = in_order(module, plan, inputs, "in order")
+    output = window(plan["returns"], buffers)
+    race = tally.race
+    if tally.atomics and not race:  # without atomics and races no order gives another result
+        again, others = in_order(module, plan, inputs, "reversed")
+        reverse = window(plan["returns"], others)
+        race = again.race or results_differ(["result"], [output], [reverse], allowed=ROUNDING)
+    return {
+        "output": packed(output.double().numpy()),
+        "traffic": by_buffer(tally, buffers),
+        "dot_flops": tally.dot_flops,
+        "alu_flops": tally.alu_flops,
+        "programs": tally.programs,
+        "race": race,
+        "extra": list(extra_traffic.sentences(tally)),
+    }
+
+
+def in_order(
+    module: ModuleType, plan: Mapping[str, Any], inputs: Mapping[str, np.ndarray], order: Order
+) -> tuple[Tally, dict[str, torch.Tensor]]:
+    """Run one plan, the programs of each launch in this order: what was counted, and the memory after it."""
     buffers = {b["id"]: room(b, inputs) for b in plan["buffers"]}
     views: dict[str, torch.Tensor] = {}  # keeps every tensor alive: the tally knows them by address
-    with count() as tally:
+    with count(order=order) as tally:
         for step in plan["steps"]:
             if "zero" in step:
                 buffers[step["zero"]].zero_()
@@ -103,20 +132,13 @@ def replay(module: ModuleType, plan: Mapping[str, Any], inputs: Mapping[str, np.
             arguments = {name: argument_of(value, buffers, views) for name, value in step["args"].items()}
             kernel = getattr(module, step["kernel"])
             kernel[tuple(step["grid"])](**arguments, **step["options"])
-    output = window(plan["returns"], buffers)
-    return {
-        "output": packed(output.double().numpy()),
-        "traffic": by_buffer(tally, buffers),
-        "dot_flops": tally.dot_flops,
-        "alu_flops": tally.alu_flops,
-        "programs": tally.programs,
-    }
+    return tally, buffers
 
 
 def room(buffer: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> torch.Tensor:
     """A buffer's bytes: an input's numbers, zeros, or NaN wherever nothing was written yet."""
     if buffer["id"] in inputs:
-        return torch.from_numpy(inputs[buffer["id"]]).contiguous().view(torch.uint8).reshape(-1)
+        return torch.from_numpy(inputs[buffer["id"]].copy()).view(torch.uint8).reshape(-1)
     fill = 0 if buffer["fill"] == "zeros" else 255  # all ones is NaN in every float format
     return torch.full((buffer["bytes"],), fill, dtype=torch.uint8)
 

@@ -75,8 +75,8 @@ def _lanes(runs: Iterable[Run]) -> dict[int, float]:
 
 def _look(run: Run, lanes: float | None) -> tuple[str, list[Mapping]]:
     n, k = run.case.sizes["n"], run.case.sizes["k"]
-    if run.error:
-        return sentence(run.error), []
+    if run.error or run.race:
+        return sentence(run.error) if run.error else run.race, []
     flops = 2 * k * (lanes if lanes is not None and lanes >= n else n)
     table = [
         row(
@@ -106,6 +106,13 @@ def _values(run: Run, n: int, k: int) -> str:
             "the result has the shape {got}; x has {want}.",
             got=getattr(got, "shape", None),
             want=want.shape,
+        )
+    if np.isnan(got).any() and run.bytes("y", "writes") == ITEMSIZE * n:
+        return say(
+            "{count:,} of {all:,} elements are NaN, though each was written: a lane that a mask leaves out "
+            "of tl.load may hold anything; is the mask of the load that of the store?",
+            count=int(np.isnan(got).sum()),
+            all=n,
         )
     if np.isnan(got).any():
         return say(

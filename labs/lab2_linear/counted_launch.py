@@ -43,6 +43,8 @@ def count(launcher: Launcher, m: int, k: int, n: int) -> Table:
         programs=run.programs,
         error=error,
     )
+    if run.race:
+        words = say("{counted}. A data race: {race}", counted=words, race=run.race)
     return table(rows, [say("tensor"), "", say("asked for"), say("least"), say("times")], words)
 
 
@@ -57,7 +59,7 @@ def _counted(launcher: Launcher, one: Case) -> Run:
         for verb in ("reads", "writes"):
             for address, counted in tally.traffic_by_address(verb):
                 traffic.setdefault(names.get(address, "scratch"), {})[verb] = vars(counted)
-        return Run(one, y.double().numpy(), traffic, programs=tally.programs)
+        return Run(one, y.double().numpy(), traffic, programs=tally.programs, race=tally.race)
     asked = answer(cells_of(launcher), kernel([one]), unsandboxed.run)
     told = asked.answers["linear"]
     error = next(iter(asked.cell_errors.values()), "") or told.error or told.runs[0].error

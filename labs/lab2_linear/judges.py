@@ -119,7 +119,7 @@ def once(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> 
         theirs, yours = compulsory(run)["w"], run.bytes("w", "reads", "block")
         rows.append(_row(run, "w", yours, theirs))
         if not run.error and yours != theirs:
-            comments.append(f"{run.case}: {_too_often('w', yours / theirs, run.case.sizes['m'])}")
+            comments.append(f"{run.case}: {_again(run, 'w', yours / theirs)}")
         comments.append(_copied(run, theirs))
     return _verdict(comments, rows, say("each byte of w is asked for once"))
 
@@ -137,6 +137,13 @@ def _copied(run: Run, size: int) -> str:
             read=read,
         )
     return ""
+
+
+def _again(run: Run, name: str, times: float) -> str:
+    """Why it was read more than once: what the trace says of part of it, else what a grid does to all."""
+    part = next((words for words in run.extra if words.startswith(f"{name},")), "")
+    often = _too_often(name, times, run.case.sizes["m"])
+    return say("{often} {part}", often=often, part=part) if part and times > 1 else often
 
 
 def _too_often(name: str, times: float, m: int = 0) -> str:

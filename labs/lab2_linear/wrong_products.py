@@ -10,6 +10,7 @@ import numpy as np
 from book.say import say
 from labs.kit import launch_plan
 from labs.kit.ask_and_answer import Case, Run
+from labs.lab2_linear.cases import ITEMSIZE
 
 TOLERANCE = 2e-3  # ||y - reference|| / ||reference||: rounding the result to fp16 costs about 2e-4
 _PIECES = (16, 32, 64, 128, 256)  # of k that a program may load at once
@@ -70,6 +71,8 @@ def why(run: Run) -> str:
     """Why this run is wrong, beginning with its sizes; "" if it is right."""
     if run.error:
         return f"{run.case}: {said(run.error)}"
+    if run.race:
+        return f"{run.case}: {run.race}"
     reason = _wrong(run)
     return f"{run.case}: {reason}" if reason else ""
 
@@ -86,7 +89,8 @@ def _wrong(run: Run) -> str:
             hint=hint,
         )
     if np.isnan(out).any():
-        return _missing(np.isnan(out))
+        nan = np.isnan(out)
+        return _missing(nan) if run.bytes("y", "writes") < out.size * ITEMSIZE else _poisoned(nan)
     if np.isinf(out).any():
         return say("y holds infinity: the sum overflowed; keep acc in float32 until it is stored.")
     error = _distance(out, want)
@@ -113,6 +117,16 @@ def _wrong(run: Run) -> str:
     else:
         where = say("Which rows of x and columns of w does a program multiply?")
     return f"{size}. {where}"
+
+
+def _poisoned(nan: np.ndarray) -> str:
+    """All of y was written, some of it NaN: lanes that a mask leaves out hold NaN in the checks."""
+    return say(
+        "{count:,} of {all:,} numbers of y are NaN, though each was written: a lane that a mask leaves out "
+        "of tl.load may hold anything, and here holds NaN; give both loads other=0.0.",
+        count=int(nan.sum()),
+        all=nan.size,
+    )
 
 
 def _missing(nan: np.ndarray) -> str:

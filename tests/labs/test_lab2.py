@@ -12,7 +12,7 @@ from labs.kit.question import Draw
 from labs.lab2_linear import judges, key, questions
 from labs.lab2_linear import predicted_times as times
 from labs.lab2_linear import wrong_products as wrong
-from labs.lab2_linear.cases import GAPS, TRANSPOSED, cancelling, case
+from labs.lab2_linear.cases import GAPS, ITEMSIZE, TRANSPOSED, cancelling, case
 
 ABOUT_THE_KERNEL = questions.about_the_kernel(questions.LAB.questions)
 
@@ -25,10 +25,11 @@ def rng():
 
 
 def done(one, output=None, **changed):
-    """A run whose output and traffic are right, unless told otherwise."""
+    """A run whose output and traffic are right, unless told otherwise; what is NaN was never written."""
     made = wrong.reference(one).astype(np.float16).astype(np.float64) if output is None else output
     formula = cost.linear(**one.sizes)
     sizes = {**formula.reads, **formula.writes}
+    sizes["y"] -= ITEMSIZE * int(np.isnan(made).sum())
     verbs = {"x": "reads", "w": "reads", "y": "writes"}
     kinds = ("unique", "block", "issued", "sector")
     traffic = {name: {verb: dict.fromkeys(kinds, sizes[name])} for name, verb in verbs.items()}
@@ -102,6 +103,22 @@ def test_sums_in_fp16_lose_the_digits_and_sums_in_fp32_do_not():
     assert "keep acc in float32" in said_of(judges.product, done(one, in_fp16(one))).comment
 
 
+def test_nan_in_what_was_written_is_blamed_on_lanes_without_other():
+    one = case(rng(), 70, 100, 130)
+    run = done(one)
+    run.output[3, 4] = np.nan
+    told = said_of(judges.product, run)
+    assert "1 of 9,100 numbers of y are NaN, though each was written" in told.comment
+    assert "other=0.0" in told.comment
+
+
+@pytest.mark.parametrize("judge", [judges.product, judges.once, judges.distinct])
+def test_a_race_is_refused_with_its_sentence_though_the_product_is_right(judge):
+    race = "program (3, 1) reads scratch[17], which (3, 0) of the same launch writes."
+    told = said_of(judge, done(case(rng(), 17, 100, 130), race=race))
+    assert not told.right and told.comment == f"m = 17, k = 100, n = 130: {race}"
+
+
 # ------------------------------------------------------------------------------------ bounds and bytes
 
 OUTSIDE = (
@@ -130,6 +147,14 @@ def test_what_is_never_touched_does_not_count_as_inside():
     run = done(case(rng(), 17, 100, 130))
     run.traffic["w"]["reads"]["unique"] -= 40
     assert "w: 20 of its 13,000 numbers are never read" in said_of(judges.bounds, run).comment
+
+
+def test_columns_that_are_read_again_are_told_beside_how_often():
+    again = "w, columns 0 to 27: read again by the last tile (program 1)"
+    run = done(case(rng(), 17, 100, 100), extra=("x: read 2 times, by 2 programs.", again))
+    run.traffic["w"]["reads"]["block"] += 28 * 100 * 2
+    said = said_of(judges.once, run).comment
+    assert "w was read 1.3 times" in said and said.endswith(again)
 
 
 def test_a_weight_that_is_read_twice_says_so():

@@ -23,6 +23,17 @@ def k(x_ptr, y_ptr, n, START: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def adds(x_ptr, y_ptr):
     tl.store(y_ptr, tl.atomic_add(x_ptr, 1.0))
+
+
+@triton.jit
+def passes_on(x_ptr, y_ptr):
+    i = tl.program_id(0)
+    tl.store(y_ptr + i + 1, tl.load(x_ptr + i) if i == 0 else tl.load(y_ptr + i))
+
+
+@triton.jit
+def numbers_in_order_of_arrival(x_ptr, y_ptr):
+    tl.store(y_ptr + tl.program_id(0), tl.atomic_add(x_ptr, 1.0))
 """
 
 
@@ -35,12 +46,12 @@ def view(buffer, size, offset=0):
     return {"buffer": buffer, "offset": offset, "shape": [size], "strides": [1], "dtype": "float32"}
 
 
-def plan(kernel="k", *, x=None, fill="empty", **scalars):
+def plan(kernel="k", *, x=None, fill="empty", programs=1, **scalars):
     args = {"x_ptr": {"view": x or view("x", 8)}, "y_ptr": {"view": view("b", 8)}}
     args |= {name: {"scalar": value} for name, value in scalars.items()}
     return {
         "buffers": [{"id": "x", "bytes": 32, "fill": "input"}, {"id": "b", "bytes": 32, "fill": fill}],
-        "steps": [{"kernel": kernel, "grid": [1], "args": args, "options": {}}],
+        "steps": [{"kernel": kernel, "grid": [programs], "args": args, "options": {}}],
         "returns": view("b", 8),
     }
 
@@ -83,6 +94,25 @@ def test_an_atomic_can_t_read_unseen(module):
     out = run_kernels.replay(module, plan("adds"), {"x": X.copy()})
     assert out["traffic"]["x"]["reads"]["unique"] == 4
     assert out["traffic"]["x"]["writes"]["unique"] == 4
+
+
+def test_a_race_comes_out_as_a_sentence_and_none_as_nothing(module):
+    out = run_kernels.replay(module, plan("passes_on", programs=3), {"x": X.copy()})
+    assert out["race"].startswith("program 1 reads y[1], which 0 of the same launch writes")
+    assert run_kernels.replay(module, plan(n=8, START=0, BLOCK=8), {"x": X.copy()})["race"] == ""
+
+
+def test_a_result_that_depends_on_who_comes_first_comes_out_too(module):
+    out = run_kernels.replay(module, plan("numbers_in_order_of_arrival", programs=3), {"x": X.copy()})
+    assert out["race"].startswith("result[0] is 0 when the programs run in order, and 2 when they run")
+    assert unpacked(out["output"])[:3].tolist() == [0, 1, 2], "the second run starts from the same numbers"
+
+
+def test_what_was_read_again_comes_out_with_its_reason(module):
+    out = run_kernels.replay(module, plan(n=8, START=0, BLOCK=8, programs=1), {"x": X.copy()})
+    assert out["extra"] == []
+    out = run_kernels.replay(module, plan("adds", programs=3), {"x": X.copy()})
+    assert out["extra"][0].startswith("x: changed by 3 atomics")
 
 
 def test_the_launcher_s_process_imports_nothing_of_ours():

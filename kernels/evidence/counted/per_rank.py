@@ -43,6 +43,7 @@ class RankRow:
     payload: Mapping[str, int]
     wire: int | None
     relative_error: float
+    race: str = ""
 
     @property
     def bytes(self) -> int:
@@ -67,12 +68,14 @@ class CountedRanks:
     tolerance: float
 
     def check(self) -> None:
-        """Raise PhysicsDisagrees unless every rank's bytes, FLOPs and sent bytes are the formula's.
+        """Raise PhysicsDisagrees where programs race, or bytes, FLOPs or sent bytes aren't the formula's.
 
         Memory of each tensor to the byte; bytes sent of each tensor to the byte, of all ranks together
         where the tensor can't be cut equally; the result within `tolerance`.
         """
         for row in self.rows:
+            if row.race:
+                raise PhysicsDisagrees(f"{self._title(row.rank)}: {row.race}")
             for verb in ("reads", "writes"):
                 expected = dict(getattr(self.formula, verb))
                 expected |= {
@@ -159,4 +162,5 @@ def count_request(request: dict[str, Any]) -> dict[str, Any]:
         "reads": {name: traffic.unique for name, traffic in tally.reads().items()},
         "writes": {name: traffic.unique for name, traffic in tally.writes().items()},
         "flops": tally.dot_flops + tally.alu_flops,
+        "race": tally.race,
     }

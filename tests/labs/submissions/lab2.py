@@ -105,6 +105,18 @@ def mistaken() -> list[Case]:
             wrong=kernel_only("the mask of x needs both", but=("lab2-aligned", "lab2-compiles")),
         ),
         changed(
+            "no-other", KERNEL, ("mask=in_w, other=0.0", "mask=in_w"),
+            wrong=all_of(("lab2-ragged", "lab2-once", "lab2-bytes"), "give both loads other=0.0"),
+        ),
+        other_launcher(
+            "race", kernels.RACING, kernels.RACING_LAUNCHER,
+            wrong=all_of(("lab2-aligned", "lab2-ragged", "lab2-once", "lab2-bytes"), "of the same launch writes"),
+        ),
+        changed(
+            "wraps-around", KERNEL, ("rn[None, :] * stride_wn", "(rn % N)[None, :] * stride_wn"), ("in_w = (rk[:, None] < K) & (rn[None, :] < N)", "in_w = rk[:, None] < K"),
+            wrong={"lab2-once": "read again by the last tile", "lab2-traffic": "w: you say"},
+        ),
+        changed(
             "no-mask-on-the-store", KERNEL, (store, "tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty))"),
             wrong=kernel_only("the mask of the store needs both", but=("lab2-aligned", "lab2-compiles")),
         ),

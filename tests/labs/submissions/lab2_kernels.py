@@ -106,6 +106,26 @@ def linear(x, w):
     return y
 """
 
+# Split-K in one launch, as one first writes it: the second program adds what the first left in scratch.
+RACING = (
+    SPLIT_K[: SPLIT_K.index("@triton.jit\ndef add_kernel")]
+    .replace("part_ptr,", "part_ptr, y_ptr,")
+    .replace(
+        "    tl.store(part_ptr + tl.program_id(1) * M * N + rm[:, None] * N + rn[None, :], acc, mask=inside)",
+        """    at = rm[:, None] * N + rn[None, :]
+    if tl.program_id(1) == 0:
+        tl.store(part_ptr + at, acc, mask=inside)
+    else:
+        acc += tl.load(part_ptr + at, mask=inside, other=0.0)
+        tl.store(y_ptr + at, acc.to(tl.float16), mask=inside)""",
+    )
+)
+RACING_LAUNCHER = (
+    SPLIT_K_LAUNCHER.replace("SPLITS = 64, 32, 3", "SPLITS = 64, 32, 2")
+    .replace("x, w, parts, M", "x, w, parts, y, M")
+    .replace("    add_kernel[(triton.cdiv(M * N, 256),)](parts, y, M * N, SPLITS, 256)\n", "")
+)
+
 LAUNCH = "linear_kernel[(programs,)](\n        x, w, y,"
 
 # Copies w once and reads the copy again and again: the traffic is there, under another name.
