@@ -119,7 +119,8 @@ def once(answers: Mapping[str, Answer], asks: Mapping[str, Ask], draw: Draw) -> 
         theirs, yours = compulsory(run)["w"], run.bytes("w", "reads", "block")
         rows.append(_row(run, "w", yours, theirs))
         if not run.error and yours != theirs:
-            comments.append(f"{run.case}: {_again(run, 'w', yours / theirs)}")
+            often = _too_often("w", yours / theirs, run.case.sizes["m"])
+            comments.append(f"{run.case}: {_again(run, 'w', often)}")
         comments.append(_copied(run, theirs))
     return _verdict(comments, rows, say("each byte of w is asked for once"))
 
@@ -139,11 +140,10 @@ def _copied(run: Run, size: int) -> str:
     return ""
 
 
-def _again(run: Run, name: str, times: float) -> str:
-    """Why it was read more than once: what the trace says of part of it, else what a grid does to all."""
+def _again(run: Run, name: str, often: str) -> str:
+    """How often it was read, and what the trace says of a part of it that was read more than the rest."""
     part = next((words for words in run.extra if words.startswith(f"{name},")), "")
-    often = _too_often(name, times, run.case.sizes["m"])
-    return say("{often} {part}", often=often, part=part) if part and times > 1 else often
+    return say("{often} {part}", often=often, part=part) if part else often
 
 
 def _too_often(name: str, times: float, m: int = 0) -> str:
@@ -274,7 +274,8 @@ def _formula_mistake(run: Run, yours: Mapping[str, float], counted: Mapping[str,
         return say("{said}: there is a whole number of tiles; round up.", said=said)
     if name == "y":
         return say("{said}: how many programs store each byte of {name}?", said=said, name=name)
-    return say("{said}: how many programs load each byte of {name}?", said=said, name=name)
+    loads = say("{said}: how many programs load each byte of {name}?", said=said, name=name)
+    return _again(run, name, loads)
 
 
 def _number(value: Any) -> float | None:

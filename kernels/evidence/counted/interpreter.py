@@ -16,7 +16,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ import numpy as np
 from kernels.contract import devices
 from kernels.contract.launch import Launch
 from kernels.evidence import poison
+from kernels.evidence.counted import shortcuts
 from kernels.evidence.counted.tally import Tally, mask_of
 
 Order = Literal["in order", "reversed"] | int  # of the programs of a launch; a number is a seed
@@ -104,10 +104,10 @@ def count(named: Mapping[str, Any] | None = None, order: Order = "in order") -> 
         for step in _POINTER_STEPS:
             wrap(builder, step, lambda f: _pointer(tally, f))
         wrap(interpreter.GridExecutor, "_init_args_hst", lambda f: _arguments(tally, f))
-        wrap(interpreter, "_get_np_dtype", _remembered)
-        patched: set[Any] = set()
-        wrap(interpreter.GridExecutor, "__call__", lambda f: _afresh(f, patched))
-        wrap(interpreter, "_patch_lang", lambda f: _once_a_launch(f, patched))
+        wrap(interpreter, "_get_np_dtype", shortcuts.remembered)
+        patched: set[str] = set()
+        wrap(interpreter.GridExecutor, "__call__", lambda f: shortcuts.afresh(f, patched))
+        wrap(interpreter, "_patch_lang", lambda f: shortcuts.once_a_launch(f, patched))
         # Its overflow checks on 32-bit integers cost a third of the time and no kernel counts on them.
         hooks.callback(setattr, builder, "options", builder.options)
         builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
@@ -273,44 +273,5 @@ def _arguments(tally: Tally, original: Any) -> Any:
         host_args, host_options = original(self, args, options)
         tally.learn({**dict(zip(self.arg_names, host_args, strict=False)), **host_options})
         return host_args, host_options
-
-    return hook
-
-
-# ------------------------------------------------------------- what the interpreter does again and again
-
-
-def _remembered(original: Any) -> Any:
-    """NumPy's dtype for one of Triton's, which it looks up in a table that it makes every time."""
-    known: dict[str, Any] = {}
-
-    def hook(dtype: Any) -> Any:
-        if type(dtype).__name__ != "dtype":  # a pointer or a block, whose names say less
-            return original(dtype)
-        if dtype.name not in known:
-            known[dtype.name] = original(dtype)
-        return known[dtype.name]
-
-    return hook
-
-
-def _afresh(original: Any, patched: set[Any]) -> Any:
-    def hook(self: Any, *args: Any, **options: Any) -> Any:
-        patched.clear()
-        return original(self, *args, **options)
-
-    return hook
-
-
-def _once_a_launch(original: Any, patched: set[Any]) -> Any:
-    """It puts its own functions into Triton's language at every call of a helper; once a launch will do."""
-
-    def hook(function: Any) -> Any:
-        languages = {v for v in function.__globals__.values() if isinstance(v, types.ModuleType)}
-        languages = {v.__name__ for v in languages if v.__name__.startswith("triton.language")}
-        if languages <= patched:
-            return None
-        patched.update(languages)
-        return original(function)
 
     return hook

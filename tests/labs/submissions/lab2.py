@@ -114,7 +114,7 @@ def mistaken() -> list[Case]:
         ),
         changed(
             "wraps-around", KERNEL, ("rn[None, :] * stride_wn", "(rn % N)[None, :] * stride_wn"), ("in_w = (rk[:, None] < K) & (rn[None, :] < N)", "in_w = rk[:, None] < K"),
-            wrong={"lab2-once": "read again by the last tile", "lab2-traffic": "w: you say"},
+            wrong={"lab2-once": "read again by the last tile", "lab2-traffic": "read again by the last tile"},
         ),
         changed(
             "no-mask-on-the-store", KERNEL, (store, "tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty))"),
