@@ -45,6 +45,7 @@ EXCUSED: tuple[Excuse, ...] = (
     ("kernels/evidence/counted/__init__.py", "Counted.check", "the message of an exception"),
     ("kernels/evidence/counted/per_rank.py", "CountedRanks._check_sent", "the message of an exception"),
     ("kernels/ranks/failures.py", "", "the message of an exception"),
+    ("kernels/evidence/executed/", "", "what is wrong with a kernel, in the message of an exception"),
     ("kernels/", "CONDITIONS", "the message of an exception"),
     ("kernels/gemv.py", "FEW_ROWS", "the message of an exception"),
     ("kernels/tiling/decode.py", "FITS", "the message of an exception"),

@@ -105,6 +105,8 @@ class Executed:
                 f"{where}: relative error {self.relative_error:.2g}, allowed {self.tolerance:.2g}: the "
                 "compiled code computes something else than its reference."
             )
+        if not self.launches:
+            raise PhysicsDisagrees(f"{where}: nothing was started on the card, so nothing was executed.")
         if self.races:
             raise PhysicsDisagrees(f"{where}: {len(self.races)} data races, the first: {self.races[0]}")
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import address, reader
-from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable
+from kernels.evidence.executed.ptx import Instruction, Kernel
 
 WARP = 32
 
@@ -28,7 +29,7 @@ def arrive(machine: Any, program: int, place: int, times: int = 1) -> Barrier:
     """Somebody, or something asynchronous, has arrived; the last of a phase ends it."""
     barrier = machine.tensor.barriers.get((program, place))
     if barrier is None:
-        raise NotExecutable(f"{machine.now}: there is no mbarrier at {place}.")
+        raise CardRefuses(f"{machine.now}: there is no mbarrier at {place}.")
     barrier.pending -= times
     if barrier.pending == 0:
         barrier.ended, barrier.pending = barrier.ended + 1, barrier.expected
@@ -76,7 +77,7 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 here = live[p] & (where[p] == place)
                 barrier = machine.tensor.barriers.get((int(p), int(place)))
                 if barrier is None:
-                    raise NotExecutable(f"{machine.now}: there is no mbarrier at {place}.")
+                    raise CardRefuses(f"{machine.now}: there is no mbarrier at {place}.")
                 over = here & (barrier.ended % 2 != (wanted[p] & 1))
                 done[p] |= over
                 if over.any() and machine.races is not None:

@@ -35,7 +35,7 @@ def execute(
 ) -> tuple[Card, float]:
     """The card after the experiment's own launcher ran on it, and the relative error of what came out.
 
-    options: those of `imaginary_card.card`. Raises NotExecutable for what a card would refuse.
+    options: those of `imaginary_card.card`. Raises CardRefuses for what a card would refuse.
     """
     with card(target, **options) as here:
         inputs = experiment.inputs(**sizes, dtype=dtype, device="cpu", seed=0)

@@ -81,6 +81,11 @@ def card(target: Target, **options: Any) -> Iterator[Card]:
         raise NotExecutable(
             f"target = {target.name!r}: only code for sm_80 and later NVIDIA chips runs here."
         )
+    if devices.MODE != "compiled":
+        raise RuntimeError(
+            f"Triton's mode = {devices.MODE}: compiled code is executed where kernels are compiled; use "
+            "`executed.run`, whose child process is, or set TRITON_INTERPRET=0 before Triton is imported."
+        )
     from triton.runtime import driver
 
     here = Card(target, **options)
@@ -92,8 +97,7 @@ def card(target: Target, **options: Any) -> Iterator[Card]:
             yield here
     finally:
         _cards.remove(here)
-        if before is not None:
-            driver.set_active(before)
+        driver._active = before  # also where Triton had not looked for one yet
 
 
 class _Driver(StandIn):

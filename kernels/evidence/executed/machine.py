@@ -159,7 +159,7 @@ def launch(
 
     shared: bytes of shared memory of a program. batch: programs in lockstep, by default what makes 8,192
     threads. order: of programs, one of ORDERS; "interleaved" also lets single programs overtake each other
-    between basic blocks, by `seed`. Raises NotExecutable for what a card would refuse, ValueError for an
+    between basic blocks, by `seed`. Raises CardRefuses for what a card would refuse, ValueError for an
     order that is none.
     """
     if order not in ORDERS:

@@ -194,7 +194,8 @@ class GlobalRaces:
         self.written = np.zeros(cells, np.int32)
         self.reader = np.full(cells, NOBODY, np.int32)
         self.seen = np.zeros(cells, np.int32)
-        self.clock = np.eye(programs, dtype=np.int32)
+        self.programs = programs
+        self.clock: np.ndarray | None = None  # programs squared: made when one of them first synchronises
         self.at: dict[int, np.ndarray] = {}
 
     def cells(self, address: np.ndarray, size: int) -> np.ndarray:
@@ -202,7 +203,11 @@ class GlobalRaces:
         return address[..., None] // self.GRANULE + np.arange(max(1, size // self.GRANULE))
 
     def _unordered(self, who: np.ndarray, program: np.ndarray, when: np.ndarray) -> np.ndarray:
-        return (who >= 0) & (who != program) & (self.clock[program, np.maximum(who, 0)] < when)
+        known = 0 if self.clock is None else self.clock[program, np.maximum(who, 0)]
+        return (who >= 0) & (who != program) & (known < when)
+
+    def _now(self, program: np.ndarray) -> np.ndarray | int:
+        return 1 if self.clock is None else self.clock[program, program]
 
     def read(self, cells: np.ndarray, program: np.ndarray, what: str) -> None:
         """`program` (its number in the launch, for each cell) reads."""
@@ -214,7 +219,7 @@ class GlobalRaces:
         alone = (old == NOBODY) | (old == program)
         alone |= (old >= 0) & ~self._unordered(old, program, self.seen[cells])
         self.reader[cells] = np.where(alone, program, self.SEVERAL)
-        self.seen[cells] = self.clock[program, program]
+        self.seen[cells] = self._now(program)
         now = self.reader[cells]  # several programs may read one cell in this very instruction
         self.reader[cells[(now != program) & (now != self.SEVERAL)]] = self.SEVERAL
 
@@ -229,7 +234,7 @@ class GlobalRaces:
         if bad.any():
             other = np.where(writer >= 0, writer, np.where(reader >= 0, reader, self.writer[cells]))
             self._tell("writes", what, cells, program, other, bad)
-        self.written[cells] = self.clock[program, program]
+        self.written[cells] = self._now(program)
 
     def _tell(
         self, verb: str, what: str, cells: np.ndarray, program: np.ndarray, other: np.ndarray, bad: np.ndarray
@@ -244,6 +249,8 @@ class GlobalRaces:
 
     def synchronise(self, program: int, address: int, *, acquire: bool, release: bool) -> None:
         """An atomic of `program` at `address` that acquires what others released there, or releases."""
+        if self.clock is None:
+            self.clock = np.eye(self.programs, dtype=np.int32)
         there = self.at.get(address)
         if acquire and there is not None:
             self.clock[program] = np.maximum(self.clock[program], there)

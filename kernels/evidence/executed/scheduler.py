@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from kernels.evidence.executed import wgmma
-from kernels.evidence.executed.ptx import BARRIERS, Instruction
+from kernels.evidence.executed.ptx import BARRIERS, Instruction, NotExecutable
 
 SPINS = 64  # branches back to themselves before every waiting group gets its turn
+PATIENCE = 1_000_000  # basic blocks of a batch with a loop that never ends; the book's longest takes 3,000
 
 
 class Scheduler:
@@ -78,8 +79,14 @@ class Scheduler:
     def run(self) -> Iterator[None]:
         """Takes the batch to its end, a basic block at a time."""
         machine, code = self.machine, self.machine.kernel.code
-        stuck, last = 0, -1
+        stuck, last, blocks = 0, -1, 0
         while self.groups:
+            blocks += 1
+            if blocks > PATIENCE:
+                raise NotExecutable(
+                    f"{machine.now}: program {machine.programs[0, 0]} and others of its batch have run "
+                    f"{PATIENCE:,} basic blocks: they wait for what never comes, or comes in a later batch."
+                )
             place = min(self.groups)
             if len(self.groups) > 1 and (stuck > SPINS or machine.yields):  # somebody spins: all in turn
                 place, stuck = min((p for p in self.groups if p > last), default=place), 0

@@ -82,9 +82,7 @@ def _allocate(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         many = int(columns(machine).flat[0])
         for p in np.flatnonzero(live.any(1)):
             if tensor.free[p] + many > COLUMNS:
-                raise NotExecutable(
-                    f"{machine.now}: {many} columns more than the {COLUMNS} of tensor memory."
-                )
+                raise CardRefuses(f"{machine.now}: {many} columns more than the {COLUMNS} of tensor memory.")
             place = int(where[p, live[p].argmax()] + machine.base[p, 0])
             machine.shared.view(np.uint32)[place // 4] = tensor.free[p]
             tensor.free[p] += many
@@ -135,9 +133,7 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         row = (start >> 16)[:, None] + (lane % 16 if halves else lane)
         column = (start & 0xFFFF)[:, None] + (lane // 16 * further if halves else 0 * lane)
         if (row // WARP != (warp % 4)[:, None]).any():
-            raise NotExecutable(
-                f"{machine.now}: a warp may only touch its own {WARP} lanes of tensor memory."
-            )
+            raise CardRefuses(f"{machine.now}: a warp may only touch its own {WARP} lanes of tensor memory.")
         words = machine.tensor.words
         _inside(machine, column, len(names))
         for i, out in enumerate(outs):
@@ -195,7 +191,7 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         live = machine.threads(on)
         if (live.sum(1) > 1).any():
-            raise NotExecutable(f"{machine.now}: more than one thread of a program starts it.")
+            raise CardRefuses(f"{machine.now}: more than one thread of a program starts it.")
         for p in np.flatnonzero(live.any(1)):
             _product(machine, int(p), int(live[p].argmax()))
 

@@ -24,6 +24,8 @@ from kernels.linear import experiment
 sizes = {"m": 16, "k": 1024, "n": 64}
 chip, both = target("sm_90"), ({}, {"count": False})
 cards = [execute(experiment, chip, "bf16", sizes, **options)[0] for options in both]
+from triton.runtime import driver
+assert driver._active is None, "what was there before is there again: nothing"
 print(json.dumps([[(one.label, one.outcome.counts is None) for one in card.launched] for card in cards]))
 """
 
@@ -129,6 +131,11 @@ def test_a_chip_whose_instructions_are_not_known_is_no_card(name):
         pytest.raises(NotExecutable, match=f"target = '{name}': only code for sm_80 and later"),
         card(TARGETS[name]),
     ):
+        pass
+
+
+def test_where_kernels_are_interpreted_there_is_no_card():
+    with pytest.raises(RuntimeError, match="mode = interpreted: compiled code is"), card(TARGETS["sm_90"]):
         pass
 
 

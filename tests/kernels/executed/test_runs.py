@@ -62,6 +62,8 @@ def test_a_result_that_is_wrong_and_a_race_are_refused(every):
         executed.Executed(**{**vars(row), "relative_error": 0.5}).check()
     with pytest.raises(PhysicsDisagrees, match="relative error nan"):
         executed.Executed(**{**vars(row), "relative_error": float("nan")}).check()
+    with pytest.raises(PhysicsDisagrees, match="nothing was started"):
+        executed.Executed(**{**vars(row), "launches": ()}).check()
     raced = executed.Launch(**{**vars(row.launches[0]), "races": ("a and b meet.",)})
     with pytest.raises(PhysicsDisagrees, match="1 data races, the first: a and b meet."):
         executed.Executed(**{**vars(row), "launches": (raced,)}).check()

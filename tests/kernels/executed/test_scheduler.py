@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from kernels.evidence.executed import machine
+from kernels.contract.errors import NotExecutable
+from kernels.evidence.executed import machine, scheduler
 from kernels.evidence.executed.memory import GlobalMemory
 from tests.kernels.executed import snippets
 from tests.kernels.executed.test_ptx import ONE_EACH, STORE, each_thread
@@ -133,6 +134,23 @@ set: red.global.gpu.release.add.u32 [%rd0], 1; ret;"""
     flag = np.zeros(1, np.uint32)
     snippets.run(body, flag, grid=(8, 1, 1))
     assert flag[0] == 32
+
+
+def test_who_waits_for_a_program_of_a_later_batch_is_told_so_and_does_not_hang(monkeypatch):
+    monkeypatch.setattr(scheduler, "PATIENCE", 500)
+    body = """
+ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %ctaid.x; setp.eq.u32 %p1, %r0, 7; @%p1 bra set;
+wait: atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra wait;
+ret;
+set: red.global.gpu.release.add.u32 [%rd0], 1; ret;"""
+    with pytest.raises(NotExecutable, match="program 0 and others of its batch have run 500 basic blocks"):
+        snippets.run(body, np.zeros(1, np.uint32), grid=(8, 1, 1), batch=4)
+
+
+def test_races_of_many_programs_need_no_square_of_them():
+    out = np.zeros(32, np.uint32)
+    body = "ld.param.b64 %rd0, [snippet_param_0]; ld.global.b32 %r1, [%rd0]; ret;"
+    assert snippets.run(body, out, grid=(100_000, 1, 1), count=False).races == ()
 
 
 @pytest.mark.parametrize("order", machine.ORDERS)
