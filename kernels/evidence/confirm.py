@@ -275,6 +275,9 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
     wanted = [(experiment, own, row) for row in rows] if own else []
     wanted += [(experiment, name, rows[-1]) for name in able if name != own]
     made = compiling.cases(wanted)
+    for row in made:
+        if not row.fits:  # nobody can launch it, so nothing else that is said of it matters
+            row.check()
     # A launch may start helper kernels (the sum of split-K partials): the table shows the main one.
     main, seen = [], set()
     for row in made:
@@ -290,7 +293,19 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
         words = say("for {targets}; spills in {kernels}", targets=targets, kernels=", ".join(spilled))
     else:
         words = say("for {targets}; no spills", targets=targets)
+    if without := _without_tensor_cores(experiment, made):
+        words = say(
+            "{words}; no tensor-core instruction on {targets}", words=words, targets=", ".join(without)
+        )
     return tuple(main), words
+
+
+def _without_tensor_cores(experiment: Experiment, made: Sequence[compiling.Compiled]) -> list[str]:
+    """Targets on which a matrix kernel multiplies without them, although they have its dtype's."""
+    if experiment.unit != "matrix":
+        return []
+    used = {row.target for row in made if row.instruction != "none" or row.dtype == "fp32"}
+    return [name for name in dict.fromkeys(row.target for row in made) if name not in used]
 
 
 def _reason(ask: Callable[[], Any]) -> str:

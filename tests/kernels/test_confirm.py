@@ -9,7 +9,7 @@ import torch
 from book import cost
 from kernels.contract import devices
 from kernels.contract.errors import NotExecutable
-from kernels.evidence import PhysicsDisagrees, confirm, executed, timed
+from kernels.evidence import PhysicsDisagrees, compiled, confirm, executed, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
 from kernels.linear import experiment as linear
@@ -209,3 +209,24 @@ def test_with_a_card_the_timed_rung_joins_the_table_the_figure_and_the_points(mo
     assert "Impossible result" in made.status["timed"]
     assert made.ceilings.bandwidth > 0
     assert made.figure() is not None
+
+
+def compiled_as(monkeypatch, **changed):
+    """confirm's compiled rung, whose rows are those of the toy but for what is changed."""
+    real = compiled.cases
+    monkeypatch.setattr(
+        compiled,
+        "cases",
+        lambda *a, **k: tuple(dataclasses.replace(row, **changed) for row in real(*a, **k)),
+    )
+    return confirm(toy, rungs=("compiled",)).status["compiled"]
+
+
+def test_code_that_no_block_of_can_live_anywhere_is_refused(monkeypatch):
+    with pytest.raises(PhysicsDisagrees, match="too few registers for one block"):
+        compiled_as(monkeypatch, blocks_per_sm=0, limited_by="registers")
+
+
+def test_a_matrix_kernel_that_uses_no_tensor_core_is_named(monkeypatch):
+    words = compiled_as(monkeypatch, instruction="none", dtype="bf16")
+    assert words.startswith("for sm_80") and "; no tensor-core instruction on sm_90, sm_80, sm_89" in words
