@@ -120,7 +120,7 @@ def executed(rows: Sequence[Executed]) -> Table:
     chips = [Column(i, architecture(r.target), align="right") for i, r in enumerate(rows, start=1)]
     where = ", ".join([rows[0].experiment, described(rows[0].sizes), rows[0].dtype])
     caption = say("executed on this CPU, as compiled for each chip: {where}; no data race", where=where)
-    return table(lines, [Column(0, ""), *chips], caption)
+    return table(lines, [Column(0, say("on")), *chips], caption)
 
 
 def architecture(target: str) -> str:

@@ -139,6 +139,6 @@ def _alone() -> Iterator[Any]:
     if folder is None:
         yield
         return
-    with (folder / "tests.lock").open("w") as file:
+    with (folder / "tests.lock").open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
         yield
