@@ -119,8 +119,8 @@ def plan(
         threads = THREADS
     tile = Plan(block_m, block_n, block_k, max(1, threads // target.warp_size), num_stages=1)
     partials = 2 * cost.FP32_BYTES * m * n / cost.linear(m, k, n, itemsize).bytes
-    pieces, slots = ceil_div(k, block_k), PROGRAMS_PER_SM * target.sm_count
-    splits = waves.parts(tile.tiles(m, n), pieces, slots, MAX_SPLITS, partials)
+    room = waves.Room(target.sm_count, PROGRAMS_PER_SM, PROGRAMS_PER_SM)
+    splits = waves.parts(tile.tiles(m, n), ceil_div(k, block_k), room, MAX_SPLITS, partials)
     return tile if splits == 1 else replace(tile, splits=splits, reduce_block=256)
 
 

@@ -110,8 +110,9 @@ def plan(
     # A split of so many tokens writes and reads partials and lse worth WORKSPACE_SHARE of its K and V.
     partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
     shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
-    most, slots = min(int(context / shortest), MAX_SPLITS), PROGRAMS_PER_SM * target.sm_count
-    parts = waves.parts(tiles, blocks, slots, most, WORKSPACE_SHARE * shortest / context)
+    most = min(int(context / shortest), MAX_SPLITS)
+    room = waves.Room(target.sm_count, PROGRAMS_PER_SM, PROGRAMS_PER_SM)
+    parts = waves.parts(tiles, blocks, room, most, WORKSPACE_SHARE * shortest / context)
     each = ceil_div(blocks, parts)  # blocks, shared out evenly
     return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
 

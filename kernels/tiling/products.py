@@ -131,7 +131,7 @@ WORKSPACE_SHARE = 0.5  # partial sums may add at most this share of the operands
 FULL_ENOUGH = 0.75  # of its waves that a tile must fill, or a smaller one is tried
 FROM_SHARED = ("sm_90", "sm_100")  # their matrix units read operands in shared memory, of tiles
 FROM_SHARED_ROWS = 64  # of at least so many rows
-SIDE_BY_SIDE = 2  # programs of one multiprocessor hide each other's waits; a third has nothing to add
+SIDE_BY_SIDE = 2  # programs of one multiprocessor hide each other's waits; a third only shares
 
 
 def table(dtype: str, target: Target, aligned: bool = True) -> tuple[Plan, ...]:
@@ -174,16 +174,17 @@ def fullest(
     """
 
     def fill(plan: Plan) -> float:
-        pieces = ceil_div(k, plan.block_k)
-        return waves.fill(plan.tiles(m, n), pieces, slots(plan, dtype, target, at_once), plan.splits)
+        where = room(plan, dtype, target, at_once)
+        return waves.fill(plan.tiles(m, n), ceil_div(k, plan.block_k), where, plan.splits)
 
     full = (plan for plan in plans if fill(plan) >= FULL_ENOUGH)
     return next(full, None) or max(plans, key=fill)
 
 
-def slots(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> int:
-    """Programs of this tile that a wave consists of: of those that fit, SIDE_BY_SIDE at most."""
-    return target.sm_count * min(max(resident(tile, dtype, target, at_once).blocks, 1), SIDE_BY_SIDE)
+def room(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> waves.Room:
+    """Where programs of this tile run on `target`."""
+    fit = max(resident(tile, dtype, target, at_once).blocks, 1)
+    return waves.Room(target.sm_count, fit, min(fit, SIDE_BY_SIDE))
 
 
 def resident(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> Occupancy:
@@ -219,8 +220,8 @@ def _with_splits(tile: Plan, m: int, k: int, n: int, dtype: str, target: Target)
     peak = card.peak(dtype, "matrix" if target.has_tensor_cores else "vector")
     least = roofline.time(useful.flops, useful.bytes, peak, card.bandwidth)
     most = min(int(WORKSPACE_SHARE * useful.bytes / partials), MAX_SPLITS)
-    pieces, programs = ceil_div(k, tile.block_k), slots(tile, dtype, target)
-    splits = waves.parts(tile.tiles(m, n), pieces, programs, most, partials / card.bandwidth / least)
+    pieces, where = ceil_div(k, tile.block_k), room(tile, dtype, target)
+    splits = waves.parts(tile.tiles(m, n), pieces, where, most, partials / card.bandwidth / least)
     if splits == 1:
         return tile
     elements = min(max(power_of_two(m * n // (2 * target.sm_count)), 256), 4096)
