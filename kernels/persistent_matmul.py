@@ -33,7 +33,7 @@ def persistent_matmul_kernel(
 ):  # fmt: skip
     tiles = ((M + BLOCK_M - 1) // BLOCK_M) * ((N + BLOCK_N - 1) // BLOCK_N)
     k_blocks = (K + BLOCK_K - 1) // BLOCK_K
-    # Tiles that are neighbours in time belong to neighbouring programs: they share w in L2.
+    # Tiles that are neighbours in time go to neighbouring programs: they share w in L2.
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
         # rm [BLOCK_M] rows and rn [BLOCK_N] columns of y
         rm, rn = tile_position(tile, M, N, BLOCK_M, BLOCK_N, GROUP_M)
