@@ -27,8 +27,8 @@ class Plan:
     splits: how many programs share the K of one tile, each with its own fp32 partial sum.
     reduce_block: output elements for each program of the kernel that adds the partial sums.
     group_m: rows of tiles that are walked together, so that they find w in L2.
-    max_registers: what a thread may have, so that as many programs fit as the plan counts on. Without
-    it ptxas saves registers for more programs than shared memory holds, and spills some.
+    max_registers: what a thread may have. Where nothing is said, ptxas saves registers for more
+    programs than shared memory has room for, and spills some of them.
     """
 
     block_m: int
@@ -204,10 +204,10 @@ def resident(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> Occupa
 
 
 def _registers(tile: Plan, dtype: str, target: Target) -> int | None:
-    """What a thread may have if all programs that fit are there; Triton asks AMD's compiler for nothing."""
+    """What a thread may have beside the programs that hide its waits; AMD's compiler isn't asked."""
     if target.backend == "hip":
         return None
-    threads = tile.num_warps * target.warp_size * max(resident(tile, dtype, target).blocks, 1)
+    threads = tile.num_warps * target.warp_size * room(tile, dtype, target).busy
     return min(target.registers // threads // 8 * 8, MAX_REGISTERS)
 
 
