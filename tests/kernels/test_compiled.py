@@ -101,6 +101,13 @@ def test_loads_are_wide(every):
             assert {row.wide_loads for row in rows} == {2}, "k and v; the position is one number"
 
 
+def test_persistent_programs_load_for_the_next_tile_while_they_compute_and_store_this_one(every):
+    for (name, chip, *_), rows in every.items():
+        if name == "matmul.persistent" and chip.startswith("sm_"):
+            one_loop = [x for x in rows[0].loops if x.async_copies and x.matrix_instructions and x.stores]
+            assert len(one_loop) == 1, chip
+
+
 # --------------------------------------------------------------------------- what is wrong with one
 
 
