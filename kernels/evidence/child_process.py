@@ -48,16 +48,20 @@ def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float =
     """
     if not requests:
         return []
-    done = subprocess.run(
-        [sys.executable, "-m", "kernels.evidence.child_process"],
-        input=json.dumps(list(requests)),
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        cwd=ROOT,
-        env=environment(interpret=interpret),
-        encoding="utf-8",
-    )
+    here = environment(interpret=interpret)
+    with tempfile.TemporaryDirectory() as passing:
+        if not _writable(here.get("TRITON_CACHE_DIR")):
+            here["TRITON_CACHE_DIR"] = passing  # Triton compiles into files, and has to have a place for them
+        done = subprocess.run(
+            [sys.executable, "-m", "kernels.evidence.child_process"],
+            input=json.dumps(list(requests)),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            cwd=ROOT,
+            env=here,
+            encoding="utf-8",
+        )
     if done.returncode:
         tail = "\n".join(done.stderr.strip().splitlines()[-15:])
         raise RuntimeError(
@@ -73,6 +77,17 @@ def environment(*, interpret: bool) -> dict[str, str]:
     if folder is not None:
         here.setdefault("TRITON_CACHE_DIR", str(folder / "triton"))
     return here
+
+
+def _writable(folder: str | None) -> bool:
+    """Whether files can be made there; the folder itself is made if it can be."""
+    if folder is None:
+        return False
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def _unwrap(answer: dict[str, Any]) -> Any:

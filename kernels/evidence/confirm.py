@@ -259,7 +259,7 @@ def _executed(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
         row.check()
     return made, say(
         "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), no "
-        "data race, no access outside a tensor",
+        "data race, no access outside the tensors' memory",
         targets=", ".join(able),
         worst=max(row.relative_error for row in made),
         dtype=", ".join(dict.fromkeys(row.dtype for row in made)),

@@ -1,4 +1,4 @@
-"""What Triton's interpreter does again and again, and need not: a third of the time of a count.
+"""What Triton's interpreter does again and again, and need not: a quarter of the time of a count.
 
 It is what makes room for a second run, in the other order of the programs.
 """

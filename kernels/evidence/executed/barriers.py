@@ -11,9 +11,7 @@ import numpy as np
 from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import address, reader
-from kernels.evidence.executed.ptx import Instruction, Kernel
-
-WARP = 32
+from kernels.evidence.executed.ptx import WARP, Instruction, Kernel
 
 
 @dataclass

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-WARP, BANKS, SECTOR = 32, 32, 32
+from kernels.evidence.executed.ptx import WARP
+
+BANKS, SECTOR = 32, 32
 
 
 @dataclass

@@ -12,15 +12,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.evidence.executed import access, arithmetic, conversions, matrix, tcgen05, warp, wgmma  # noqa: F401
+from kernels.evidence.executed import (  # noqa: F401
+    access,
+    arithmetic,
+    atomics,
+    conversions,
+    copies,
+    matrix,
+    tcgen05,
+    warp,
+    wgmma,
+)
 from kernels.evidence.executed.counts import Counts
 from kernels.evidence.executed.formats import UINT, bits
+from kernels.evidence.executed.global_races import GlobalRaces
 from kernels.evidence.executed.memory import POISON, GlobalMemory
-from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel
-from kernels.evidence.executed.races import GlobalRaces, SharedRaces
+from kernels.evidence.executed.ptx import WARP, WIDTH, Instruction, Kernel
+from kernels.evidence.executed.races import SharedRaces
 from kernels.evidence.executed.scheduler import Scheduler
 
-WARP = 32
 LANES = 8192  # threads of a batch: more of them bring no more speed
 ATOM = 1024  # bytes; swizzles are of addresses, so each program's shared memory starts at a multiple
 ORDERS = ("forward", "reverse", "random", "interleaved")
@@ -61,7 +71,7 @@ class Machine:
         granule = _granule(kernel)
         self.races = SharedRaces(len(programs), self.size, granule, self.report) if races else None
         # asynchronous work: copies and products on their way, and how many groups each program has closed
-        self.copies: list[access.Copy] = []
+        self.copies: list[copies.Copy] = []
         self.copy_groups = np.zeros(len(programs), np.int64)
         self.products: list[wgmma.Product] = []
         self.product_groups = np.zeros(len(programs), np.int64)
@@ -80,6 +90,10 @@ class Machine:
     def put(self, place: int, values: np.ndarray, on: np.ndarray | None) -> None:
         """A register's new values for the threads in `on`."""
         self.registers[place] = values if on is None else np.where(on, values, self.registers[place])
+
+    def marks(self) -> np.ndarray:
+        """Of each thread its program's epoch and its warp, as the race detectors have them."""
+        return self.full(self.races.mark(self.program, self.warp))
 
     def threads(self, on: np.ndarray | None) -> np.ndarray:
         """`on` as a mask."""

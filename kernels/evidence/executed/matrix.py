@@ -16,9 +16,7 @@ from kernels.evidence.executed.counts import wavefronts
 from kernels.evidence.executed.formats import elements, is_multiplied
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import address, reader
-from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
-
-WARP = 32
+from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable, vector
 
 
 def _rows(machine: Any, lanes: np.ndarray, count: int, on: Any) -> np.ndarray:

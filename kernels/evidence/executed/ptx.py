@@ -12,6 +12,7 @@ from typing import Any
 
 from kernels.contract.errors import NotExecutable
 
+WARP = 32  # threads
 WIDTH = {f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)}
 WIDTH |= {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 32, "bf16x2": 32, "f32x2": 64, "pred": 1}
 # What the scheduler carries out itself: it decides which threads go on where.

@@ -69,12 +69,12 @@ class SharedRaces:
         """These programs (a bool for each) let the proxy of tensor cores see what they have stored."""
         self.fenced[programs] = self.stores
 
-    def _mark(self, program: np.ndarray, warp: np.ndarray) -> np.ndarray:
+    def mark(self, program: np.ndarray, warp: np.ndarray) -> np.ndarray:
         return self.epoch[program] * WARPS + warp
 
     def read(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray, what: str) -> None:
         """`what` reads these cells; program and warp broadcast to them."""
-        mark = np.broadcast_to(self._mark(program, warp), cells.shape)
+        mark = np.broadcast_to(self.mark(program, warp), cells.shape)
         self._unwritten(cells, mark, what)
         old = self.reader[cells]
         several = (old // WARPS == mark // WARPS) & (old != mark) & (old >= 0)
@@ -97,7 +97,7 @@ class SharedRaces:
         self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray, what: str, *, in_flight: bool = False
     ) -> None:
         """`what` writes these cells, or will have done so when it has been waited for."""
-        mark = np.broadcast_to(self._mark(program, warp), cells.shape)
+        mark = np.broadcast_to(self.mark(program, warp), cells.shape)
         now = mark // WARPS
         writer, reader = self.writer[cells], self.reader[cells]
         bad = (writer == IN_FLIGHT) | ((writer >= 0) & (writer // WARPS == now) & (writer != mark))
@@ -138,7 +138,7 @@ class SharedRaces:
 
     def land(self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray) -> None:
         """What was in flight has been waited for by these warps."""
-        self.writer[cells] = self._mark(program, warp)
+        self.writer[cells] = self.mark(program, warp)
         self._stored(cells)  # cp.async writes as a thread does (PTX ISA, "Async proxy"), unlike its bulk kin
 
     def read_by_tensor_core(
@@ -147,7 +147,7 @@ class SharedRaces:
         """A tensor core begins to read at these offsets of each program, for the warps from `warps` on."""
         cells = np.unique(offsets.reshape(-1) // self.granule)
         each = cells + programs[:, None] * self.size
-        self._unwritten(each, np.broadcast_to(self._mark(programs, warps)[:, None], each.shape), what)
+        self._unwritten(each, np.broadcast_to(self.mark(programs, warps)[:, None], each.shape), what)
         if (unfenced := self.stored[each] > self.fenced[programs][:, None]).any():
             self.report(
                 "shared memory is read",
@@ -175,86 +175,3 @@ class SharedRaces:
         reading.seen[:, : warps.shape[1]] |= waited
         over = waited.any(1) & (reading.epoch == -1)
         reading.epoch[over] = self.epoch[reading.programs[over]]
-
-
-class GlobalRaces:
-    """Global memory, between the programs of one launch. Atomics are ordered among themselves.
-
-    A cell of two bytes remembers its last writer and reader, and when. A cell that several unordered
-    programs have read is not written again without a report, even by one that all have synchronised with.
-    """
-
-    SEVERAL = -2
-    GRANULE = 2
-
-    def __init__(self, size: int, programs: int, report: Report) -> None:
-        cells = size // self.GRANULE
-        self.report = report
-        self.writer = np.full(cells, NOBODY, np.int32)
-        self.written = np.zeros(cells, np.int32)
-        self.reader = np.full(cells, NOBODY, np.int32)
-        self.seen = np.zeros(cells, np.int32)
-        self.programs = programs
-        self.clock: np.ndarray | None = None  # programs squared: made when one of them first synchronises
-        self.at: dict[int, np.ndarray] = {}
-
-    def cells(self, address: np.ndarray, size: int) -> np.ndarray:
-        """Places of the cells of accesses of `size` bytes, on a new last axis."""
-        return address[..., None] // self.GRANULE + np.arange(max(1, size // self.GRANULE))
-
-    def _unordered(self, who: np.ndarray, program: np.ndarray, when: np.ndarray) -> np.ndarray:
-        known = 0 if self.clock is None else self.clock[program, np.maximum(who, 0)]
-        return (who >= 0) & (who != program) & (known < when)
-
-    def _now(self, program: np.ndarray) -> np.ndarray | int:
-        return 1 if self.clock is None else self.clock[program, program]
-
-    def read(self, cells: np.ndarray, program: np.ndarray, what: str) -> None:
-        """`program` (its number in the launch, for each cell) reads."""
-        program = np.broadcast_to(program, cells.shape)
-        bad = self._unordered(self.writer[cells], program, self.written[cells])
-        if bad.any():
-            self._tell("reads", what, cells, program, self.writer[cells], bad)
-        old = self.reader[cells]
-        alone = (old == NOBODY) | (old == program)
-        alone |= (old >= 0) & ~self._unordered(old, program, self.seen[cells])
-        self.reader[cells] = np.where(alone, program, self.SEVERAL)
-        self.seen[cells] = self._now(program)
-        now = self.reader[cells]  # several programs may read one cell in this very instruction
-        self.reader[cells[(now != program) & (now != self.SEVERAL)]] = self.SEVERAL
-
-    def write(self, cells: np.ndarray, program: np.ndarray, what: str) -> None:
-        """`program` (its number in the launch, for each cell) writes."""
-        program = np.broadcast_to(program, cells.shape)
-        writer, reader = self.writer[cells], self.reader[cells]
-        bad = self._unordered(writer, program, self.written[cells])
-        bad |= (reader == self.SEVERAL) | self._unordered(reader, program, self.seen[cells])
-        self.writer[cells] = program
-        bad |= self.writer[cells] != program
-        if bad.any():
-            other = np.where(writer >= 0, writer, np.where(reader >= 0, reader, self.writer[cells]))
-            self._tell("writes", what, cells, program, other, bad)
-        self.written[cells] = self._now(program)
-
-    def _tell(
-        self, verb: str, what: str, cells: np.ndarray, program: np.ndarray, other: np.ndarray, bad: np.ndarray
-    ) -> None:
-        first = np.flatnonzero(bad)[0]
-        mine, its, cell = (int(x.reshape(-1)[first]) for x in (program, other, cells))
-        self.report(
-            f"program {mine} {verb} at byte {cell * self.GRANULE}",
-            f"{what}: program {its} of the same launch was there and nothing orders the two",
-            int(bad.sum()),
-        )
-
-    def synchronise(self, program: int, address: int, *, acquire: bool, release: bool) -> None:
-        """An atomic of `program` at `address` that acquires what others released there, or releases."""
-        if self.clock is None:
-            self.clock = np.eye(self.programs, dtype=np.int32)
-        there = self.at.get(address)
-        if acquire and there is not None:
-            self.clock[program] = np.maximum(self.clock[program], there)
-        if release:
-            mine = self.clock[program]
-            self.at[address] = mine.copy() if there is None else np.maximum(mine, there)
-            self.clock[program, program] += 1

@@ -20,10 +20,10 @@ from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import address, reader
-from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
+from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.races import Reading
 
-WARP, LANES, COLUMNS = 32, 128, 512
+LANES, COLUMNS = 128, 512
 SHAPE_BITS = 7 << 7 | 7 << 10 | 3 << 15 | 63 << 17 | 31 << 24  # of an instruction descriptor, and known here
 SUMS_IN_FLOAT32 = 1 << 4
 KINDS = {

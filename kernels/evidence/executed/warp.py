@@ -10,11 +10,10 @@ import numpy as np
 from kernels.evidence.executed import formats
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import reader
-from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable
+from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable
 
-WARP = 32
 LANES = np.arange(WARP)
-_REDUCE = {
+REDUCE = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
@@ -76,7 +75,7 @@ def _reduce(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """One value of all lanes of a warp; on sm_100 of floats too."""
     what, kind = found[1] or found[3] or found[5], found[2] or found[4] or found[7]
     out, get = kernel.index[one.operands[0]], reader(kernel, one.operands[1], kind.replace("f", "b"))
-    function = _REDUCE[what]
+    function = REDUCE[what]
     if kind == "f32" and not found[6]:
         function = {"max": np.fmax, "min": np.fmin}[what]
 

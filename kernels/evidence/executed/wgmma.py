@@ -16,10 +16,10 @@ from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements, is_multiplied
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import reader
-from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable, vector
+from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.races import Reading
 
-THREADS, WARP = 128, 32  # of a warpgroup, of a warp
+THREADS = 128  # of a warpgroup
 
 
 @dataclass

@@ -13,7 +13,7 @@ from kernels.contract import devices
 from kernels.contract.errors import NotExecutable
 from kernels.contract.processes import ROOT
 from kernels.contract.targets import TARGETS
-from kernels.evidence import child_process
+from kernels.evidence import child_process, executed
 from kernels.evidence.executed.imaginary_card import card
 
 TWO_CARDS = """
@@ -145,3 +145,15 @@ def test_plans_are_those_of_the_chip_that_is_imagined_now():
         with devices.imagined(TARGETS[chip]):
             assert matmul.experiment.plan(**sizes) == matmul.experiment.plan(**sizes, target=TARGETS[chip])
     assert len({matmul.experiment.plan(**sizes, target=TARGETS[chip]) for chip in ("sm_80", "sm_90")}) == 2
+
+
+@pytest.mark.parametrize("triton", [None, "/dev/null/triton"])
+def test_where_no_cache_can_be_written_it_compiles_and_runs_all_the_same(monkeypatch, triton):
+    for name in ("XDG_CACHE_HOME", "INFERENCE_ROOFLINE_CACHE", "TRITON_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "TRITON_HOME"):
+        monkeypatch.setenv(name, "/dev/null/home")
+    if triton:
+        monkeypatch.setenv("TRITON_CACHE_DIR", triton)
+    (row,) = executed.run(matmul.experiment, targets=["sm_80"], m=16, k=64, n=64)
+    row.check()

@@ -78,6 +78,67 @@ def test_a_ticket_orders_programs_if_it_acquires_and_releases(semantics, raced, 
     assert bool(found.races) == raced
 
 
+# All threads of a program leave a number; one of them draws the ticket, the last program reads all.
+PARTIALS = """
+ld.param.b64 %rd0, [snippet_param_0];
+ld.param.b64 %rd1, [snippet_param_1];
+mov.u32 %r0, %ctaid.x;
+mov.u32 %r1, %tid.x;
+mad.lo.s32 %r2, %r0, 64, %r1;
+mul.wide.u32 %rd2, %r2, 4;
+add.s64 %rd3, %rd0, %rd2;
+st.global.b32 [%rd3], %r2;
+{before}
+mov.b32 %r3, 0;
+setp.eq.s32 %p0, %r1, 0;
+@%p0 atom.global.gpu.acq_rel.add.u32 %r3, [%rd1], 1;
+setp.eq.s32 %p1, %r3, 7;
+@%p1 ld.global.b32 %r4, [%rd0+{where}];
+ret;
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("before", "where", "raced"),
+    [("", 128, True), ("bar.sync 0;", 128, False), ("", 0, False)],
+    ids=["another warp's", "behind a barrier", "its own warp's"],
+)
+def test_a_release_covers_its_own_warp_and_the_others_before_the_last_barrier(before, where, raced, order):
+    left, lock = np.zeros(PROGRAMS * 64, np.uint32), np.zeros(1, np.uint32)
+    # in whichever order: the last to arrive is another program than the one whose part is read
+    where += 4 * 64 if order == "forward" else 4 * 64 * 3
+    body = PARTIALS.format(before=before, where=where)
+    found = snippets.run(body, left, lock, grid=(PROGRAMS, 1, 1), threads=64, order=order, batch=1)
+    assert bool(found.races) == raced, found.races
+    assert left.tolist() == list(range(PROGRAMS * 64)), "no number shows it"
+
+
+@pytest.mark.parametrize(("barrier", "raced"), [("", True), ("bar.sync 0;", False)])
+def test_what_another_warp_left_in_global_memory_is_read_behind_a_barrier_only(barrier, raced):
+    body = f"""
+ld.param.b64 %rd0, [snippet_param_0];
+mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd0, %rd2;
+st.global.b32 [%rd3], %r1;
+{barrier}
+xor.b32 %r2, %r1, 32; mul.wide.u32 %rd4, %r2, 4; add.s64 %rd5, %rd0, %rd4; ld.global.b32 %r3, [%rd5]; ret;"""
+    found = snippets.run(body, np.zeros(64, np.uint32), threads=64)
+    assert [("with no barrier since" in race) for race in found.races] == [True] * raced
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+@pytest.mark.parametrize("plain", ["st.global.b32 [%rd0], %r1;", "ld.global.b32 %r2, [%rd0];"])
+def test_an_atomic_of_one_program_and_a_plain_access_of_another_race(plain, order):
+    body = f"""
+ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %ctaid.x; mov.b32 %r1, 1;
+setp.eq.s32 %p0, %r0, 0; @%p0 bra plain;
+red.global.gpu.relaxed.add.u32 [%rd0], 1; ret;
+plain: {plain} ret;"""
+    one = np.zeros(1, np.uint32)
+    assert snippets.run(body, one, grid=(4, 1, 1), order=order, batch=1).races
+    assert not snippets.run(body.replace("setp.eq", "setp.lt"), one, grid=(4, 1, 1), order=order).races
+
+
 @pytest.mark.parametrize(("shift", "wavefronts"), [(2, 1), (3, 2), (7, 32)])
 def test_lanes_that_meet_in_a_bank_take_a_wavefront_each(shift, wavefronts):
     body = f"mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, {shift}; ld.shared.b32 %r2, [%r1]; ret;"
