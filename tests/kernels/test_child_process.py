@@ -36,6 +36,18 @@ def test_an_answer_is_asked_for_again_when_its_code_changed(started, monkeypatch
     assert started == [2, 2]
 
 
+@pytest.mark.parametrize("package", ["triton", "torch", "numpy"])
+def test_an_answer_is_asked_for_again_with_another_version_of_what_computes_it(started, monkeypatch, package):
+    child_process.cached(REQUESTS, interpret=False)
+    theirs = child_process.version
+    newer = {package: "999"}
+    monkeypatch.setattr(child_process, "version", lambda name: newer.get(name) or theirs(name))
+    child_process._versions.cache_clear()
+    child_process.cached(REQUESTS, interpret=False)
+    child_process._versions.cache_clear()
+    assert started == [2, 2]
+
+
 def test_in_a_notebook_the_version_that_travelled_decides(started, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "book.portable.dependencies", None)  # it stays at home
     for folder in ("1.0+aaaa", "1.0+aaaa", "1.0+bbbb"):

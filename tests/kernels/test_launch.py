@@ -109,12 +109,12 @@ def test_records_without_it_have_none():
 
 COMPILE = """
 import torch
-from triton.runtime import driver
 from kernels import noop
 from kernels.contract import targets
 from kernels.evidence.compiled import machine_code
+from kernels.evidence.stand_in import activate
 target = targets.target("sm_90")
-driver.set_active(machine_code.StandIn(target))
+activate(target)
 (one,) = noop.launches(torch.empty(1, device="meta"))
 made = one.kernel.warmup(*one.args, grid=one.grid, **one.options)
 print(machine_code.read(made, target)["loads"])

@@ -19,25 +19,7 @@ from kernels.contract.targets import target as find_target
 from kernels.evidence.addresses import find
 from kernels.evidence.compiled import listing, loops
 from kernels.evidence.compiled.listing import Instruction
-
-
-class StandIn:
-    """As much of a Triton driver as compiling asks for."""
-
-    def __init__(self, target: Target) -> None:
-        from triton.backends.compiler import GPUTarget
-
-        self._target = GPUTarget(target.backend, target.arch, target.warp_size)
-        self._device = int(re.sub(r"\D", "", str(target.arch)))  # one JIT cache for each target
-
-    def get_current_target(self) -> Any:
-        return self._target
-
-    def get_current_device(self) -> int:
-        return self._device
-
-    def get_current_stream(self, device: int | None = None) -> int:
-        return 0
+from kernels.evidence.stand_in import activate
 
 
 def compile_requests(requests: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]] | Exception]:
@@ -76,13 +58,6 @@ def _compiled(request: dict[str, Any]) -> list[tuple[str, Any]]:
         )
         for launch in experiment.meta_launches(plan, dtype, **sizes)
     ]
-
-
-def activate(target: Target) -> None:
-    """Have Triton compile for `target` from now on in this process, whatever is here."""
-    from triton.runtime import driver
-
-    driver.set_active(StandIn(target))
 
 
 def read(kernel: Any, target: Target) -> dict[str, Any]:

@@ -187,10 +187,15 @@ def targets_of(experiment: Experiment, dtype: str | None = None) -> list[str]:
 
 def why_not(experiment: Experiment, target: Target, dtype: str | None = None) -> str:
     """Why `experiment` can't be executed for `target` in `dtype`: a sentence, or ""."""
-    if target.name not in EXECUTABLE:
-        return say(
-            "target = {target!r}: its compiled code can't be executed here; choose {known}.",
-            target=target.name,
-            known=", ".join(EXECUTABLE),
-        )
-    return experiment.why_not(target, dtype)
+    return not_executable(target) or experiment.why_not(target, dtype)
+
+
+def not_executable(target: Target) -> str:
+    """Why code for `target` can't be executed, whatever it computes: a sentence, or ""."""
+    if target.name in EXECUTABLE:
+        return ""
+    return say(
+        "target = {target!r}: its compiled code can't be executed here; choose {known}.",
+        target=target.name,
+        known=", ".join(EXECUTABLE),
+    )

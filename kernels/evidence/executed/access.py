@@ -17,10 +17,13 @@ from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel, NotExecuta
 
 # Cache policies: they change no result, and are kept in the counts.
 POLICY = r"((?:\.(?:L1::\w+|L2::\w+|ca|cg|cs|lu|cv|wb|wt|nc))*)"
+# Strong accesses (PTX ISA, "Memory consistency model"): beside each other and beside atomics they are no race.
+# A volatile one is a relaxed one of the whole system.
+STRONG = r"(\.volatile|\.relaxed\.(?:cta|cluster|gpu|sys))?"
 KIND = r"(b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64)"
 
 
-@family(rf"ld\.param\.{KIND}")
+@family(rf"ld\.param\.{KIND}", 2)
 def _parameter(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     out, name = kernel.index[one.operands[0]], one.operands[1].strip("[]")
     width, kind = kernel.width[one.operands[0]], found[1]
@@ -29,14 +32,15 @@ def _parameter(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return lambda machine, on: machine.put(out, fit(machine.arguments[name], kind, width), on)
 
 
-@family(rf"(ld|st)\.(global|shared(?:::cta)?){POLICY}(?:\.v([24]))?\.{KIND}")
+@family(rf"(ld|st){STRONG}\.(global|shared(?:::cta)?){POLICY}(?:\.v([24]))?\.{KIND}", 2, 3)
 def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    load, space, policy, kind = found[1] == "ld", found[2][:6], found[3].strip("."), found[5]
+    load, strong, space, kind = found[1] == "ld", bool(found[2]), found[3][:6], found[6]
+    policy = ((found[2] or "") + found[4]).strip(".")
     where, data = (one.operands[1], one.operands[0]) if load else one.operands[:2]
     names, unit = vector(data), WIDTH[kind] // 8
-    if len(names) != int(found[4] or 1):
+    if len(names) != int(found[5] or 1):
         raise NotExecutable(f"{one.form} of {len(names)} registers")
-    if len(names) * unit > (32 if space == "global" else 16):  # 32 on Blackwell
+    if len(names) * unit > (32 if space == "global" else 16) or (strong and space == "shared"):
         raise NotExecutable(one.form)
     get, size, word = address(kernel, where), len(names) * unit, UINT[unit * 8]
     direction = "load" if load else "store"
@@ -52,8 +56,7 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             if machine.counts is not None:
                 count_global(machine, direction, lanes, size, on, policy)
             if machine.global_races is not None:
-                race = machine.global_races.read if load else machine.global_races.write
-                race(*who(machine, flat, size, on), str(machine.now))
+                _watch(machine.global_races, load, strong, who(machine, flat, size, on), str(machine.now))
         else:
             flat = shared_place(machine, lanes, size, on)
             memory = machine.shared
@@ -89,6 +92,17 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
+def _watch(races: Any, load: bool, strong: bool, where: tuple[np.ndarray, ...], what: str) -> None:
+    """Has the accesses to these cells looked at; `where` as `who` has it."""
+    cells, program, mark = where
+    if load:
+        races.read(cells, program, mark, what, strong=strong)
+    elif strong:  # an atomic that gives nothing back
+        races.update(cells, program, what)
+    else:
+        races.write(cells, program, mark, what)
+
+
 def who(machine: Any, flat: np.ndarray, size: int, on: Any) -> tuple[np.ndarray, ...]:
     """Cells of global memory that lanes access, their programs in the launch, and their marks."""
     cells, program, mark = lanes_of(
@@ -114,7 +128,8 @@ def shared_place(machine: Any, lanes: np.ndarray, size: int, on: Any) -> np.ndar
 
 @family(
     r"fence\.(?:sc|acq_rel)\.(?:cta|cluster|gpu|sys)|fence\.mbarrier_init\.release\.cluster"
-    r"|membar\.(?:cta|gl|sys)|createpolicy\.fractional\.L2::\w+(?:\.L2::\w+)?\.b64|prefetch\.global\.L[12]"
+    r"|membar\.(?:cta|gl|sys)|createpolicy\.fractional\.L2::\w+(?:\.L2::\w+)?\.b64|prefetch\.global\.L[12]",
+    *(0, 1, 2),
 )
 def _nothing(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """Order of memory between units, and hints: everything is in order here."""

@@ -28,7 +28,8 @@ _ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(?:gpu|sys|cta|cluster))
 
 @family(
     rf"(atom|red)(?:\.global)?{_ORDER}(?:\.global)?{_ORDER}\.(add|min|max|and|or|xor|exch|cas)"
-    r"(?:\.noftz)?(?:\.v([24]))?\.(b32|b64|u32|s32|u64|s64|f32|f64|bf16x2|f16x2)"
+    r"(?:\.noftz)?(?:\.v([24]))?\.(b32|b64|u32|s32|u64|s64|f32|f64|bf16x2|f16x2)",
+    *(2, 3, 4),
 )
 def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     returns, what, kind = found[1] == "atom", found[4], found[6]
@@ -37,6 +38,8 @@ def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     if kind not in _KINDS[what] or kind not in vector_of or (not returns and what in ("exch", "cas")):
         raise NotExecutable(one.form)
     operands = one.operands if returns else ("_", *one.operands)
+    if len(operands) != 3 + (what == "cas") or len(vector(operands[2])) != int(found[5] or 1):
+        raise NotExecutable(f"{one.form} ({', '.join(one.operands)[:80]})")
     outs = [kernel.index.get(name) for name in vector(operands[0])]
     get, plain = address(kernel, operands[1]), kind.replace("f", "b") if "x2" not in kind else "b32"
     values = [reader(kernel, name, plain) for name in vector(operands[2])]

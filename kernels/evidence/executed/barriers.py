@@ -10,7 +10,7 @@ import numpy as np
 
 from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed.forms import Run, family
-from kernels.evidence.executed.operands import address, reader
+from kernels.evidence.executed.operands import address, integer, reader
 from kernels.evidence.executed.ptx import WARP, Instruction, Kernel
 
 
@@ -34,9 +34,9 @@ def arrive(machine: Any, program: int, place: int, times: int = 1) -> Barrier:
     return barrier
 
 
-@family(r"mbarrier\.(init|inval)\.shared(?:::cta)?\.b64")
+@family(r"mbarrier\.(init|inval)\.shared(?:::cta)?\.b64", 1, 2)
 def _init(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    get, count = address(kernel, one.operands[0]), int(one.operands[1], 0) if found[1] == "init" else 0
+    get, count = address(kernel, one.operands[0]), integer(one.operands[-1]) if found[1] == "init" else 0
 
     def run(machine: Any, on: Any) -> None:
         where = machine.full(get(machine))
@@ -49,9 +49,9 @@ def _init(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"mbarrier\.arrive\.shared(?:::cta)?\.b64")
+@family(r"mbarrier\.arrive\.shared(?:::cta)?\.b64", 2, 3)
 def _arrive(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    get, times = address(kernel, one.operands[1]), int(one.operands[2], 0) if len(one.operands) > 2 else 1
+    get, times = address(kernel, one.operands[1]), integer(one.operands[2]) if len(one.operands) > 2 else 1
 
     def run(machine: Any, on: Any) -> None:
         where = machine.full(get(machine))
@@ -61,7 +61,7 @@ def _arrive(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"mbarrier\.(?:try|test)_wait\.parity\.shared(?:::cta)?\.b64")
+@family(r"mbarrier\.(?:try|test)_wait\.parity\.shared(?:::cta)?\.b64", 3, 4)
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """True once the phase of this parity is over; who has seen that knows that its products have ended."""
     out = kernel.index[one.operands[0]]

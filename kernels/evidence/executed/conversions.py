@@ -45,8 +45,8 @@ PAIRS = {
 WIDER = {"cvt.rn.f16x2.e4m3x2": "e4m3", "cvt.rn.f16x2.e5m2x2": "e5m2"}
 
 
-def _family(forms: Any) -> Any:
-    return family("|".join(map(re.escape, forms)))
+def _family(forms: Any, operands: int) -> Any:
+    return family("|".join(map(re.escape, forms)), operands)
 
 
 def fit(bits: np.ndarray, kind: str, width: int) -> np.ndarray:
@@ -58,7 +58,7 @@ def fit(bits: np.ndarray, kind: str, width: int) -> np.ndarray:
     return bits.astype(UINT[width])
 
 
-@_family(WHOLE)
+@_family(WHOLE, 2)
 def _whole(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     to, of = WHOLE[one.form]
     out, get = kernel.index[one.operands[0]], reader(kernel, one.operands[1], of)
@@ -73,7 +73,7 @@ def _whole(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@_family(FLOATING)
+@_family(FLOATING, 2)
 def _floating(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     to, of = FLOATING[one.form]
     out, get = kernel.index[one.operands[0]], reader(kernel, one.operands[1], of.replace("f", "b"))
@@ -87,7 +87,7 @@ def _floating(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@_family(PAIRS)
+@_family(PAIRS, 3)
 def _pair(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     kind, out = PAIRS[one.form], kernel.index[one.operands[0]]
     high, low = (reader(kernel, text, "b32") for text in one.operands[1:])
@@ -104,7 +104,7 @@ def _pair(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@_family(WIDER)
+@_family(WIDER, 2)
 def _wider(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     table, out = FP8[WIDER[one.form]], kernel.index[one.operands[0]]
     get = reader(kernel, one.operands[1], "b16")
@@ -117,7 +117,7 @@ def _wider(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"mov\.(b16|b32|b64|u16|u32|u64|s32|f32|pred)|cvta\.to\.global\.(u64)|cvta\.global\.(u64)")
+@family(r"mov\.(b16|b32|b64|u16|u32|u64|s32|f32|pred)|cvta\.to\.global\.(u64)|cvta\.global\.(u64)", 2)
 def _mov(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     kind = next(filter(None, found.groups())).replace("f", "b")
     target, source = one.operands

@@ -12,7 +12,7 @@ from kernels.evidence.executed.access import shared_place, who
 from kernels.evidence.executed.counts import count_global, count_shared
 from kernels.evidence.executed.formats import UINT
 from kernels.evidence.executed.forms import Run, family
-from kernels.evidence.executed.operands import address, reader
+from kernels.evidence.executed.operands import address, integer, reader
 from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable
 
 
@@ -28,14 +28,14 @@ class Copy:
     group: np.ndarray
 
 
-@family(r"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?")
+@family(r"cp\.async\.(?:ca|cg)\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?", 3, 4)
 def _copy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """It lands at its wait, as late as it may. A last operand says how many of its bytes are not zeros."""
     to, of = (address(kernel, text) for text in one.operands[:2])
-    size = int(one.operands[2], 0)
+    size = integer(one.operands[2])
     filled = reader(kernel, one.operands[3]) if len(one.operands) == 4 else None
-    if len(one.operands) > 4:
-        raise NotExecutable(one.form)
+    if size not in (4, 8, 16):
+        raise NotExecutable(f"{one.form} of {size} bytes")
     unit = min(size, 8)
     word, policy = UINT[unit * 8], one.form.split(".")[2]
 
@@ -67,7 +67,7 @@ def _copy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"cp\.async\.commit_group")
+@family(r"cp\.async\.commit_group", 0)
 def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         machine.copy_groups[machine.active(on)] += 1
@@ -75,9 +75,11 @@ def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"cp\.async\.wait_(group|all)")
+@family(r"cp\.async\.wait_(group|all)", 0, 1)
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    newest = int(one.operands[0], 0) if found[1] == "group" else -1  # all: also what no commit has followed
+    newest = (
+        integer("".join(one.operands)) if found[1] == "group" else -1
+    )  # all: also what no commit has followed
 
     def run(machine: Any, on: Any) -> None:
         over = np.where(machine.active(on), machine.copy_groups - newest, 0)  # groups below it have landed
@@ -110,7 +112,7 @@ def _rest(copy: Copy, lanes: np.ndarray) -> Copy:
     )
 
 
-@family(r"fence\.proxy\.async(?:\.(?:global|shared::(?:cta|cluster)))?")
+@family(r"fence\.proxy\.async(?:\.(?:global|shared::(?:cta|cluster)))?", 0)
 def _proxy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         if machine.races is not None:

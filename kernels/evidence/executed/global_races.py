@@ -10,8 +10,20 @@ import numpy as np
 from kernels.evidence.executed.races import NOBODY, WARPS, Report
 
 
+class Readers:
+    """Of each cell the program that read it last, or SEVERAL, and when."""
+
+    SEVERAL = -2
+
+    def __init__(self, cells: int) -> None:
+        self.who = np.full(cells, NOBODY, np.int32)
+        self.when = np.zeros(cells, np.int32)
+
+
 class GlobalRaces:
     """Global memory of one launch. Atomics are ordered among themselves, not with other accesses.
+
+    Strong loads (volatile, relaxed) race with none of them, and a strong store is one of them.
 
     A cell of two bytes remembers its last writer, reader and atomic, and when. A cell that several unordered
     programs have read is not written again without a report, even by one that all have synchronised with.
@@ -20,7 +32,6 @@ class GlobalRaces:
     taken to be in order, and all of a program to see what one of its threads acquired.
     """
 
-    SEVERAL = -2
     GRANULE = 2
 
     def __init__(self, size: int, programs: int, report: Report) -> None:
@@ -28,8 +39,8 @@ class GlobalRaces:
         self.report = report
         self.writer = np.full(cells, NOBODY, np.int32)
         self.written = np.zeros(cells, np.int32)
-        self.reader = np.full(cells, NOBODY, np.int32)
-        self.seen = np.zeros(cells, np.int32)
+        self.readers = Readers(cells)
+        self.strong: Readers | None = None  # of strong loads: made when the first one comes
         self.marks = np.full(cells, NOBODY, np.int32)  # epoch and warp of the last writer
         self.updater: np.ndarray | None = None  # of atomics: made when the first one comes
         self.updated = np.zeros(0, np.int32)
@@ -55,7 +66,9 @@ class GlobalRaces:
         if (bad := self._unordered(other, program, self.updated[cells])).any():
             self._tell(verb, what, cells, program, other, bad)
 
-    def read(self, cells: np.ndarray, program: np.ndarray, mark: np.ndarray, what: str) -> None:
+    def read(
+        self, cells: np.ndarray, program: np.ndarray, mark: np.ndarray, what: str, *, strong: bool = False
+    ) -> None:
         """`program` (its number in the launch, for each cell) reads; mark: its epoch and warp."""
         program = np.broadcast_to(program, cells.shape)
         writer, wrote = self.writer[cells], self.marks[cells]
@@ -69,21 +82,38 @@ class GlobalRaces:
                 f"{what}: written by another warp of its program with no barrier since",
                 int(bad.sum()),
             )
-        self._beside_atomics(cells, program, "reads", what)
-        old = self.reader[cells]
+        if strong:
+            self.strong = self.strong or Readers(len(self.writer))
+            self._note(self.strong, cells, program)
+        else:
+            self._beside_atomics(cells, program, "reads", what)
+            self._note(self.readers, cells, program)
+
+    def _note(self, readers: Readers, cells: np.ndarray, program: np.ndarray) -> None:
+        old = readers.who[cells]
         alone = (old == NOBODY) | (old == program)
-        alone |= (old >= 0) & ~self._unordered(old, program, self.seen[cells])
-        self.reader[cells] = np.where(alone, program, self.SEVERAL)
-        self.seen[cells] = self._now(program)
-        now = self.reader[cells]  # several programs may read one cell in this very instruction
-        self.reader[cells[(now != program) & (now != self.SEVERAL)]] = self.SEVERAL
+        alone |= (old >= 0) & ~self._unordered(old, program, readers.when[cells])
+        readers.who[cells] = np.where(alone, program, readers.SEVERAL)
+        readers.when[cells] = self._now(program)
+        now = readers.who[cells]  # several programs may read one cell in this very instruction
+        readers.who[cells[(now != program) & (now != readers.SEVERAL)]] = readers.SEVERAL
+
+    def _read_by_others(
+        self, readers: Readers, cells: np.ndarray, program: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Who has read each cell, and whether that is in no order with what `program` does now."""
+        reader = readers.who[cells]
+        return reader, (reader == readers.SEVERAL) | self._unordered(reader, program, readers.when[cells])
 
     def write(self, cells: np.ndarray, program: np.ndarray, mark: np.ndarray, what: str) -> None:
         """`program` (its number in the launch, for each cell) writes; mark: its epoch and warp."""
         program = np.broadcast_to(program, cells.shape)
-        writer, reader = self.writer[cells], self.reader[cells]
+        writer = self.writer[cells]
         written = self._unordered(writer, program, self.written[cells])
-        seen = (reader == self.SEVERAL) | self._unordered(reader, program, self.seen[cells])
+        reader, seen = self._read_by_others(self.readers, cells, program)
+        if self.strong:
+            other, strongly = self._read_by_others(self.strong, cells, program)
+            reader, seen = np.where(seen, reader, other), seen | strongly
         self.writer[cells] = program
         bad = written | seen | (self.writer[cells] != program)
         if bad.any():
@@ -98,9 +128,9 @@ class GlobalRaces:
         if self.updater is None:
             self.updater, self.updated = np.full_like(self.writer, NOBODY), np.zeros_like(self.writer)
         program = np.broadcast_to(program, cells.shape)
-        writer, reader = self.writer[cells], self.reader[cells]
+        writer = self.writer[cells]
         bad = self._unordered(writer, program, self.written[cells])
-        late = (reader == self.SEVERAL) | self._unordered(reader, program, self.seen[cells])
+        reader, late = self._read_by_others(self.readers, cells, program)
         if (bad | late).any():
             self._tell("updates", what, cells, program, np.where(bad, writer, reader), bad | late)
         self.updater[cells] = program
@@ -111,7 +141,7 @@ class GlobalRaces:
     ) -> None:
         first = np.flatnonzero(bad)[0]
         mine, its, cell = (int(x.reshape(-1)[first]) for x in (program, other, cells))
-        whose = "several programs" if its == self.SEVERAL else f"program {its}"
+        whose = "several programs" if its == Readers.SEVERAL else f"program {its}"
         self.report(
             f"program {mine} {verb} at byte {cell * self.GRANULE}",
             f"{what}: {whose} of the same launch had been there and nothing orders the two",

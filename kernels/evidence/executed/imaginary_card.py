@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from kernels.contract import devices
 from kernels.contract.errors import CardRefuses
 from kernels.contract.launch import Launch
-from kernels.contract.targets import Target
-from kernels.evidence.compiled.machine_code import StandIn
-from kernels.evidence.executed import machine, ptx
+from kernels.contract.targets import TENSOR_COLUMNS, Target
+from kernels.evidence.executed import machine, not_executable, ptx
 from kernels.evidence.executed.forms import decode
-from kernels.evidence.executed.memory import GlobalMemory
+from kernels.evidence.executed.memory import GlobalMemory, own_bytes
 from kernels.evidence.executed.ptx import NotExecutable
+from kernels.evidence.stand_in import StandIn
 
 MAX_GRID = (2**31 - 1, 65_535, 65_535)  # CUDA C++ programming guide, "Technical specifications"
 MAX_THREADS = 1024  # of a program
+REMEDY = {
+    "shared memory": "take smaller tiles, or fewer stages (num_stages)",
+    "tensor memory": "take smaller tiles",
+    "threads": "take fewer warps (num_warps)",
+}
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,8 @@ class Launched:
 class Card:
     """A card that is imagined. launched: what ran on it so far; the rest are options of `machine.launch`.
 
-    named: tensors that are known beforehand, by the names that their bytes go by; others are called after
-    the kernel argument that first saw them, or as their launch says (`Launch.names`).
+    Tensors that are known beforehand (`know`) go by their names; others are called after the kernel argument
+    that first saw them, or as their launch says (`Launch.names`).
     change(text) -> text: of the PTX before it is decoded, for tests that take a synchronisation out.
     """
 
@@ -55,15 +61,36 @@ class Card:
     change: Any = None
     launched: list[Launched] = field(default_factory=list)
     _names: dict[int, str] = field(default_factory=dict)  # of storages, by where they begin
+    _given: dict[int, list[torch.Tensor]] = field(default_factory=dict)  # the tensors known, by storage
     _starting: list[Launch] = field(
         default_factory=list
     )  # the newest is the one that comes to the driver next
 
     def know(self, named: Mapping[str, Any]) -> None:
-        """Tensors among these go by these names from now on."""
+        """Tensors among these go by these names from now on, and launches may touch all of them."""
         for name, tensor in named.items():
             if isinstance(tensor, torch.Tensor):
-                self._names.setdefault(tensor.untyped_storage().data_ptr(), name)
+                self.call(name, tensor)
+                self._given.setdefault(_storage(tensor), []).append(tensor)
+
+    def call(self, name: str, tensor: torch.Tensor) -> None:
+        """The bytes of this tensor go by this name, unless they have one."""
+        self._names.setdefault(_storage(tensor), name)
+
+    def lay_out(
+        self, memory: GlobalMemory, tensors: Iterable[torch.Tensor]
+    ) -> dict[int, tuple[int, np.ndarray]]:
+        """Copies the storages of these arguments into a launch's memory: storage -> (address, its bytes)."""
+        views: dict[int, list[torch.Tensor]] = {}
+        for tensor in tensors:
+            views.setdefault(_storage(tensor), []).append(tensor)
+        places = {}
+        for store, some in views.items():
+            whole = some[0].untyped_storage()
+            raw = torch.empty(0, dtype=torch.uint8).set_(whole, 0, (whole.nbytes(),)).numpy()  # type: ignore[call-overload]
+            own = own_bytes([*some, *self._given.get(store, [])], raw.size)
+            places[store] = memory.put(self._names[store], raw, own), raw
+        return places
 
 
 # The cards that are imagined, the innermost last. Triton keeps a compiled kernel with its launcher, so a
@@ -75,12 +102,10 @@ _cards: list[Card] = []
 def card(target: Target, **options: Any) -> Iterator[Card]:
     """Inside, kernels run on an imaginary card of this architecture.
 
-    Raises NotExecutable for an architecture that none of this is known of.
+    Raises NotExecutable for one whose instructions nobody has tried here.
     """
-    if target.backend != "cuda" or target.name == "sm_75":
-        raise NotExecutable(
-            f"target = {target.name!r}: only code for sm_80 and later NVIDIA chips runs here."
-        )
+    if reason := not_executable(target):
+        raise NotExecutable(reason)
     if devices.MODE != "compiled":
         raise RuntimeError(
             f"Triton's mode = {devices.MODE}: compiled code is executed where kernels are compiled; use "
@@ -138,6 +163,7 @@ class _Launcher:
     def __init__(self, source: Any, metadata: Any) -> None:
         from triton.runtime.cache import get_cache_manager
 
+        _refuse_too_large(metadata, _cards[-1].target)
         path = get_cache_manager(metadata.hash).get_file(f"{metadata.name}.ptx")
         if path is None:
             raise NotExecutable(f"{metadata.name}: Triton's cache has no PTX of it; let it write its cache.")
@@ -158,21 +184,21 @@ class _Launcher:
             return  # no programs: Triton launches nothing
         here = _cards[-1]
         one = here._starting[-1] if here._starting else None
-        memory, where = GlobalMemory(), {}
-        arguments: list[int | float] = []
-        for name, value in zip(self.names, values, strict=True):
-            if name not in self.passed:
-                continue
-            if isinstance(value, torch.Tensor):
-                short = name.removesuffix("_ptr")
-                here.know({one.names.get(short, short) if one else short: value})
-                value = _address(memory, where, here._names, value)
-            arguments.append(value)
+        passed = {n: value for n, value in zip(self.names, values, strict=True) if n in self.passed}
+        tensors = {name: value for name, value in passed.items() if isinstance(value, torch.Tensor)}
+        for name, tensor in tensors.items():
+            short = name.removesuffix("_ptr")
+            here.call(one.names.get(short, short) if one else short, tensor)
+        memory = GlobalMemory()
+        where = here.lay_out(memory, tensors.values())
+        for name, tensor in tensors.items():
+            start, _ = where[_storage(tensor)]
+            passed[name] = start + tensor.storage_offset() * tensor.element_size()
         outcome = machine.launch(
             decoded(here.change(self.text) if here.change else self.text),
             memory,
             grid,
-            [*arguments, 0, 0],  # scratch memory, which no kernel here asks for
+            [*passed.values(), 0, 0],  # scratch memory, which no kernel here asks for
             self.metadata.shared,
             order=here.order,
             seed=here.seed,
@@ -191,11 +217,24 @@ def decoded(text: str) -> ptx.Kernel:
     return decode(ptx.read(text))
 
 
-def _address(memory: GlobalMemory, where: dict, names: Mapping[int, str], tensor: torch.Tensor) -> int:
-    """Where a tensor begins in the card's memory; its storage is copied there once."""
-    store = tensor.untyped_storage()
-    if store.data_ptr() not in where:
-        raw = torch.empty(0, dtype=torch.uint8).set_(store, 0, (store.nbytes(),)).numpy()  # type: ignore[call-overload]
-        where[store.data_ptr()] = memory.put(names[store.data_ptr()], raw), raw
-    start: int = where[store.data_ptr()][0]
-    return start + tensor.storage_offset() * tensor.element_size()
+def _refuse_too_large(metadata: Any, target: Target) -> None:
+    """Raises CardRefuses for a kernel that asks for more than a block may have there, before Triton does.
+
+    Triton's own OutOfResources is no error that this book knows, and names no kernel.
+    """
+    asked = {
+        "shared memory": (metadata.shared, target.max_shared_per_block, " bytes"),
+        "tensor memory": (getattr(metadata, "tmem_size", 0) or 0, TENSOR_COLUMNS, " columns"),
+        "threads": (metadata.num_warps * target.warp_size, MAX_THREADS, ""),
+    }
+    for what, (size, most, unit) in asked.items():
+        if size > most:
+            raise CardRefuses(
+                f"{metadata.name}: {what} = {size:,}{unit} a block; {target.name} has {most:,} at most; "
+                f"{REMEDY[what]}."
+            )
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """What tells the memory that a tensor is a view of from others: where it begins."""
+    return int(tensor.untyped_storage().data_ptr())

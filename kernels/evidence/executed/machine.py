@@ -68,6 +68,7 @@ class Machine:
         self.arguments, self.special = arguments, _special(kernel.threads, self.programs, grid)
         self.now: Instruction = kernel.code[0]
         self.found: dict[str, None] = {}
+        self.inverted: dict[int, np.ndarray] = {}  # registers whose reciprocals there are, as they were then
         granule = _granule(kernel)
         self.races = SharedRaces(len(programs), self.size, granule, self.report) if races else None
         # asynchronous work: copies and products on their way, and how many groups each program has closed

@@ -38,7 +38,7 @@ def _seen(machine: Any, rows: np.ndarray, on: Any, kind: str) -> None:
     live = slice(None) if on is None else on.reshape(-1, WARP).any(1)
     if machine.counts is not None:
         words = rows[live][..., None] // 4 + np.arange(4)
-        wavefronts(machine, kind, words.reshape(-1, WARP))
+        wavefronts(machine, kind, words.reshape(len(words), -1, WARP))
     if machine.races is not None:
         cells = machine.races.cells(rows, 16)[live]
         warp = np.arange(len(rows))[live][:, None, None, None]
@@ -46,7 +46,7 @@ def _seen(machine: Any, rows: np.ndarray, on: Any, kind: str) -> None:
         race(cells, warp // machine.warps_each, warp % machine.warps_each, str(machine.now))
 
 
-@family(r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(?:::cta)?\.b16")
+@family(r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(?:::cta)?\.b16", 2)
 def _ldmatrix(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     outs, get = [kernel.index[name] for name in vector(one.operands[0])], address(kernel, one.operands[1])
     if len(outs) != int(found[1]):
@@ -68,7 +68,7 @@ def _ldmatrix(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"stmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(?:::cta)?\.b16")
+@family(r"stmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(?:::cta)?\.b16", 2)
 def _stmatrix(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     get, gets = address(kernel, one.operands[0]), [reader(kernel, n) for n in vector(one.operands[1])]
     if len(gets) != int(found[1]):
@@ -90,7 +90,9 @@ def _stmatrix(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"mma\.sync\.aligned\.m16n8k(16|32)\.row\.col\.f32\.(bf16|f16|e4m3|e5m2)\.(bf16|f16|e4m3|e5m2)\.f32")
+@family(
+    r"mma\.sync\.aligned\.m16n8k(16|32)\.row\.col\.f32\.(bf16|f16|e4m3|e5m2)\.(bf16|f16|e4m3|e5m2)\.f32", 4
+)
 def _mma(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """d[16, 8] = a[16, k] b[k, 8] + c[16, 8], of one warp."""
     depth, a_kind, b_kind = int(found[1]), found[2], found[3]

@@ -1,10 +1,16 @@
-"""Global memory: tensors that lie apart, with red zones between them that trap."""
+"""Global memory: tensors that lie apart, with red zones between them that trap.
+
+A launch may touch what it was given: the elements of its tensors, and what else of their memory the caller
+of its launcher holds. What a view leaves out belongs to nobody, though memory is there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import torch
 
 from kernels.contract.errors import CardRefuses
 
@@ -12,17 +18,36 @@ RED_ZONE = 256  # bytes between tensors; their addresses are multiples of it, as
 POISON = 0xFF  # NaN in every float format
 
 
+def own_bytes(views: Iterable[torch.Tensor], size: int) -> np.ndarray:
+    """Which of the `size` bytes of a storage are elements of one of these views of it."""
+    own = np.zeros(size, bool)
+    for view in views:
+        item = view.element_size()
+        elements = torch.zeros(size // item, dtype=torch.bool)
+        if view.numel():
+            elements.as_strided(view.shape, view.stride(), view.storage_offset()).fill_(True)
+        own[: size // item * item] |= elements.numpy().repeat(item)
+    return own
+
+
 class GlobalMemory:
-    """One flat array of bytes. owner: which tensor a byte belongs to, 0 for none; names: of the tensors."""
+    """One flat array of bytes. owner: which tensor a byte belongs to, 0 for none; names: of the tensors.
+
+    gaps: whether some bytes of a tensor's memory belong to nobody.
+    """
 
     def __init__(self) -> None:
+        self.gaps = False
         self.bytes = np.full(RED_ZONE * 16, POISON, np.uint8)
         self.owner = np.zeros(RED_ZONE * 16, np.uint16)
         self.names = ["nothing"]
         self.places: list[tuple[int, int]] = [(0, 0)]
 
-    def put(self, name: str, data: np.ndarray) -> int:
-        """The address of a copy of these bytes. Raises ValueError for more tensors than can be told apart."""
+    def put(self, name: str, data: np.ndarray, own: np.ndarray | None = None) -> int:
+        """The address of a copy of these bytes; own: which of them may be touched, None for all.
+
+        Raises ValueError for more tensors than can be told apart.
+        """
         if len(self.names) > np.iinfo(np.uint16).max:
             raise ValueError(f"{len(self.names)} tensors: more than this memory tells apart; launch fewer.")
         size = data.size
@@ -31,7 +56,8 @@ class GlobalMemory:
         self.bytes = np.concatenate([self.bytes, np.full(room, POISON, np.uint8)])
         self.owner = np.concatenate([self.owner, np.zeros(room, np.uint16)])
         self.bytes[at : at + size] = data
-        self.owner[at : at + size] = len(self.names)
+        self.owner[at : at + size] = len(self.names) if own is None else own * np.uint16(len(self.names))
+        self.gaps |= own is not None and not own.all()
         self.names.append(name)
         self.places.append((at, size))
         return at
@@ -48,34 +74,45 @@ class GlobalMemory:
         live = address if on is None else address[on]
         if live.min() < 0 or live.max() + size > self.bytes.size:
             raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
-        first = self.owner[live]
-        if not first.all() or (self.owner[live + (size - 1)] != first).any():
+        if self._nobodys(live, size).any():
             raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
         if (crooked := live & (size - 1) != 0).any():
-            name = self.names[first[crooked][0]]
+            name = self.names[self.owner[live[crooked][0]]]
             raise CardRefuses(f"{machine.now}: an address in {name} that is no multiple of its {size} bytes.")
         return address if on is None else np.where(on, address, 0)
 
+    def _nobodys(self, at: np.ndarray, size: int) -> np.ndarray:
+        """Which accesses to `size` bytes from these places on touch one that is no tensor's.
+
+        Red zones are wider than an access: whose first and last byte are a tensor's is inside, without gaps.
+        """
+        if self.gaps:
+            return (self.owner[at[..., None] + np.arange(size)] == 0).any(-1)
+        first = self.owner[at]
+        return (first == 0) | (self.owner[at + (size - 1)] != first)
+
     def _astray(self, machine: Any, address: np.ndarray, size: int, on: np.ndarray | None) -> str:
-        """Who is outside every tensor, and how far from the nearest one."""
+        """Who is outside every tensor, and how far from the nearest one, or in what a view leaves out."""
         inside = (address >= 0) & (address + size <= self.bytes.size)
-        at = np.where(inside, address, 0)
-        first, last = self.owner[at], self.owner[np.minimum(at + size - 1, self.bytes.size - 1)]
-        outside = ~inside | (first == 0) | (first != last)
+        outside = ~inside | self._nobodys(np.where(inside, address, 0), size)
         if on is not None:
             outside &= on
         program, thread = np.argwhere(outside)[0]
-        where = int(address[program, thread])
-        name, distance = min(
-            (
-                (name, where - start if where < start else where + size - start - length)
-                for name, (start, length) in zip(self.names[1:], self.places[1:], strict=True)
-            ),
-            key=lambda found: abs(found[1]),
-            default=("nothing", where),
+        where, lanes = int(address[program, thread]), int(outside.sum())
+        who = f"thread {thread} of program {machine.programs[program, 0]}"
+        name, start, length = min(
+            ((name, *place) for name, place in zip(self.names[1:], self.places[1:], strict=True)),
+            key=lambda known: max(known[1] - where, where + size - known[1] - known[2]),
+            default=("nothing", 0, 0),
         )
-        side = "before it" if distance < 0 else "past its end"
+        if start <= where and where + size <= start + length:
+            return (
+                f"{who} touches byte {where - start} of the memory that {name} is a view of, which is in "
+                f"none of its elements ({lanes} such lanes); mask it off, or pass the whole tensor."
+            )
+        before = where < start
+        distance = start - where if before else where + size - start - length
         return (
-            f"thread {thread} of program {machine.programs[program, 0]} is outside every tensor; {name} is "
-            f"the nearest, {abs(distance)} bytes {side} ({int(outside.sum())} such lanes)."
+            f"{who} is outside every tensor; {name} is the nearest, {distance} bytes "
+            f"{'before it' if before else 'past its end'} ({lanes} such lanes)."
         )

@@ -43,6 +43,13 @@ class Instruction:
         return f"{self.where}: {self.form}"
 
 
+class Registers(dict):
+    """register -> a fact about it. Asking for a name that none has raises NotExecutable."""
+
+    def __missing__(self, name: str) -> int:
+        raise NotExecutable(f"{name!r} is no register")
+
+
 @dataclass
 class Kernel:
     """A parsed entry. parameters: (type, name) in order; threads: of a program.
@@ -56,8 +63,8 @@ class Kernel:
     threads: int
     code: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
-    width: dict[str, int] = field(default_factory=dict)
-    index: dict[str, int] = field(default_factory=dict)
+    width: Registers = field(default_factory=Registers)
+    index: Registers = field(default_factory=Registers)
     leaders: set[int] = field(default_factory=set)
 
 
@@ -75,7 +82,7 @@ def read(text: str) -> Kernel:
     kernel = Kernel(entry[1], tuple(parameters), int(threads[1]))
     files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.M))
     _fill(kernel, list(_statements(text[brace + 1 :])), files)
-    kernel.index = {name: i for i, name in enumerate(kernel.width)}
+    kernel.index = Registers((name, i) for i, name in enumerate(kernel.width))
     kernel.leaders = set(kernel.labels.values())
     for i, one in enumerate(kernel.code):
         if one.form in CONTROL:

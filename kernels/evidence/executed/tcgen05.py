@@ -19,7 +19,7 @@ from kernels.evidence.executed.barriers import arrive
 from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements
 from kernels.evidence.executed.forms import Run, family
-from kernels.evidence.executed.operands import address, reader
+from kernels.evidence.executed.operands import address, integer, reader
 from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.races import Reading
 
@@ -70,7 +70,7 @@ class TensorMemory:
         self.barriers: dict[tuple[int, int], Any] = {}
 
 
-@family(r"tcgen05\.alloc\.cta_group::1\.sync\.aligned\.shared::cta\.b32")
+@family(r"tcgen05\.alloc\.cta_group::1\.sync\.aligned\.shared::cta\.b32", 2)
 def _allocate(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     get, columns = address(kernel, one.operands[0]), reader(kernel, one.operands[1])
 
@@ -91,14 +91,15 @@ def _allocate(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
 
 @family(
-    r"tcgen05\.(?:dealloc|relinquish_alloc_permit)\.cta_group::1\.sync\.aligned(?:\.b32)?|tcgen05\.fence::\w+"
+    r"tcgen05\.(?:dealloc|relinquish_alloc_permit)\.cta_group::1\.sync\.aligned(?:\.b32)?|tcgen05\.fence::\w+",
+    *(0, 2),
 )
 def _nothing(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """Nothing is freed before the program's end: no kernel here allocates again."""
     return lambda machine, on: None
 
 
-@family(r"tcgen05\.wait::(ld|st)\.sync\.aligned")
+@family(r"tcgen05\.wait::(ld|st)\.sync\.aligned", 0)
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         if found[1] == "ld":
@@ -110,12 +111,14 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"tcgen05\.(ld|st)\.sync\.aligned\.(32x32b|16x32bx2)\.x(1|2|4|8|16|32|64|128)\.b32")
+@family(r"tcgen05\.(ld|st)\.sync\.aligned\.(32x32b|16x32bx2)\.x(1|2|4|8|16|32|64|128)\.b32", 2, 3)
 def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """Each lane's registers are columns of its row; of 16x32bx2 the upper half warp begins further right."""
     load, halves = found[1] == "ld", found[2] == "16x32bx2"
     data, where, *step = one.operands if load else (one.operands[-1], *one.operands[:-1])
-    further = int(step[0], 0) if halves else 0
+    if len(step) != halves:
+        raise NotExecutable(f"{one.form} of {len(one.operands)} operands")
+    further = integer(step[0]) if halves else 0
     names = vector(data)
     if len(names) != int(found[3]):
         raise NotExecutable(f"{one.form} of {len(names)} registers")
@@ -159,7 +162,7 @@ def _inside(machine: Any, first: Any, columns: int) -> None:
         raise CardRefuses(f"{machine.now}: outside the {COLUMNS} columns of tensor memory.")
 
 
-@family(r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one(?:\.shared::cluster)?\.b64")
+@family(r"tcgen05\.commit\.cta_group::1\.mbarrier::arrive::one(?:\.shared::cluster)?\.b64", 1)
 def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     get = address(kernel, one.operands[0])
 
@@ -174,7 +177,7 @@ def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"tcgen05\.mma\.cta_group::1\.kind::(f16|f8f6f4)")
+@family(r"tcgen05\.mma\.cta_group::1\.kind::(f16|f8f6f4)", 5)
 def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """d[m, n] = a[m, k] b[k, n] (+ d): d in tensor memory, b in shared memory, a in either.
 

@@ -23,7 +23,7 @@ REDUCE = {
 }
 
 
-@family(r"shfl\.sync\.(bfly|idx|up|down)\.b32")
+@family(r"shfl\.sync\.(bfly|idx|up|down)\.b32", 5)
 def _shuffle(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """The value of another lane, in segments that the clamp's upper bits make (PTX ISA, shfl.sync)."""
     mode, names = found[1], [name.strip() for name in one.operands[0].split("|")]
@@ -52,10 +52,12 @@ def _shuffle(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"elect\.sync")
+@family(r"elect\.sync", 2)
 def _elect(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """The lowest active lane of each warp is elected."""
     outs = [kernel.index.get(name.strip()) for name in one.operands[0].split("|")]
+    if len(outs) != 2:
+        raise NotExecutable(f"{one.form} ({one.operands[0]})")
 
     def run(machine: Any, on: Any) -> None:
         live = machine.threads(on).reshape(-1, WARP)
@@ -70,6 +72,7 @@ def _elect(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
 @family(
     r"redux\.sync\.(?:(add|min|max)\.(u32|s32)|(and|or|xor)\.(b32)|(min|max)(\.NaN)?\.(f32))",
+    3,
 )
 def _reduce(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """One value of all lanes of a warp; on sm_100 of floats too."""

@@ -15,7 +15,7 @@ import numpy as np
 from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements, is_multiplied
 from kernels.evidence.executed.forms import Run, family
-from kernels.evidence.executed.operands import reader
+from kernels.evidence.executed.operands import integer, reader
 from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.races import Reading
 
@@ -44,12 +44,12 @@ def touched(machine: Any, one: Instruction, on: Any) -> None:
         machine.report("a register is used", f"{one}: a product that was not waited for will write it", 1)
 
 
-@family(r"wgmma\.fence\.sync\.aligned")
+@family(r"wgmma\.fence\.sync\.aligned", 0)
 def _fence(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return lambda machine, on: None
 
 
-@family(r"wgmma\.commit_group\.sync\.aligned")
+@family(r"wgmma\.commit_group\.sync\.aligned", 0)
 def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     def run(machine: Any, on: Any) -> None:
         machine.product_groups[machine.active(on)] += 1
@@ -57,9 +57,9 @@ def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-@family(r"wgmma\.wait_group\.sync\.aligned")
+@family(r"wgmma\.wait_group\.sync\.aligned", 1)
 def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    newest = int(one.operands[-1], 0)
+    newest = integer(one.operands[0])
 
     def run(machine: Any, on: Any) -> None:
         over = np.where(machine.active(on), machine.product_groups - newest, 0)
@@ -76,7 +76,8 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
 
 @family(
-    r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(16|32)\.f32\.(bf16|f16|e4m3|e5m2)\.(bf16|f16|e4m3|e5m2)"
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(16|32)\.f32\.(bf16|f16|e4m3|e5m2)\.(bf16|f16|e4m3|e5m2)",
+    *(6, 7, 8),
 )
 def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     """d[64, n] = a[64, k] b[k, n] (+ d): d in registers, b in shared memory, a in either."""
@@ -86,7 +87,7 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     a = [reader(kernel, n) for n in vector(one.operands[1])] if in_registers else []
     a_at = None if in_registers else reader(kernel, one.operands[1], "b64")
     b_at, keep = reader(kernel, one.operands[2], "b64"), reader(kernel, one.operands[3], "pred")
-    flags = [int(text, 0) for text in one.operands[4:]]  # signs of a and b, then who is transposed
+    flags = [integer(text) for text in one.operands[4:]]  # signs of a and b, then who is transposed
     sign, transposed = flags[0] * flags[1], flags[2:]
     b_transposed = bool(transposed and transposed[-1])
     a_transposed = bool(not in_registers and transposed and transposed[0])

@@ -236,7 +236,18 @@ for _largest, _name in ((True, "max"), (False, "min")):
     ORACLES[f"{_name}.NaN.f32"] = _of_numbers(_extreme(_largest, nan_wins=True), "f32", "f32", "f32")
 # As far from the true value as the PTX ISA lets hardware be.
 ORACLES["div.full.f32"] = _of_numbers(_divided, "f32", "f32", "f32", near=2.0**-22)
+ORACLES["div.full.ftz.f32"] = _of_numbers(
+    lambda a, b: _flushed(float(_divided(_flushed(a), _flushed(b)))), "f32", "f32", "f32", near=2.0**-22
+)
+ORACLES["tanh.approx.f32"] = _approximate(math.tanh, flush=False, near=2.0**-11)
 for _flush, _suffix in ((False, ""), (True, ".ftz")):
-    ORACLES[f"ex2.approx{_suffix}.f32"] = _approximate(_power, flush=_flush, near=2.0**-22)
-    ORACLES[f"lg2.approx{_suffix}.f32"] = _approximate(_logarithm, flush=_flush, near=2.0**-22)
-    ORACLES[f"rsqrt.approx{_suffix}.f32"] = _approximate(_one_over_root, flush=_flush, near=2.0**-22)
+    for _name, _function in {
+        "ex2": _power,
+        "lg2": _logarithm,
+        "rcp": lambda x: _divided(1.0, x),
+        "rsqrt": _one_over_root,
+        "sqrt": lambda x: math.nan if x < 0 else math.sqrt(x),
+        "sin": lambda x: math.nan if math.isinf(x) else math.sin(x),
+        "cos": lambda x: math.nan if math.isinf(x) else math.cos(x),
+    }.items():
+        ORACLES[f"{_name}.approx{_suffix}.f32"] = _approximate(_function, flush=_flush, near=2.0**-22)

@@ -135,6 +135,21 @@ def test_a_store_has_a_cache_policy_too(policy):
     assert counts.traffic["bytes", "store", "tensor0", policy.strip(".")] == 128
 
 
+STRONG = ["volatile", *(f"relaxed.{scope}" for scope in ("cta", "cluster", "gpu", "sys"))]
+
+
+@pytest.mark.parametrize("how", STRONG)
+def test_a_strong_access_moves_what_a_plain_one_moves(how):
+    given, out = random_bytes(512), np.zeros(512, np.uint8)
+    body = f"{START} {at('%rd90', 16)} ld.{how}.global.v4.b32 {{%r1, %r2, %r3, %r4}}, [%rd80];"
+    body += f"{at('%rd91', 16)} st.{how}.global.v4.b32 [%rd80], {{%r1, %r2, %r3, %r4}}; ret;"
+    counts = snippets.run(body, given, out).counts
+    np.testing.assert_array_equal(out, given)
+    assert counts.traffic["bytes", "load", "tensor0", how] == 512
+    assert counts.traffic["bytes", "store", "tensor1", how] == 512
+    assert counts.atomics == 0
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_parameter_is_cut_or_extended_to_its_register(kind):
     register = {8: "%rh", 16: "%r", 32: "%rd", 64: "%rd"}[WIDTH[kind]]
@@ -332,7 +347,9 @@ atom.global.add.v2.u32 {%r1, %r2}, [%rd1], {%r3, %r4}
 atom.global.v2.f32.add {%r1, %r2}, [%rd1], {%r3, %r4}
 red.global.cas.b32 [%rd1], %r2, %r3
 red.global.exch.b32 [%rd1], %r2
-ld.volatile.global.b32 %r1, [%rd1]
+ld.volatile.shared.b32 %r1, [%r1]
+ld.relaxed.global.b32 %r1, [%rd1]
+st.release.gpu.global.b32 [%rd1], %r1
 ld.acquire.gpu.global.b32 %r1, [%rd1]
 ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1]
 ld.local.b32 %r1, [%rd1]
@@ -466,6 +483,7 @@ FORMS = [
     ),
     *(f"ld.global{policy}.b32" for policy in POLICIES.split()),
     *(f"st.global{policy}.b32" for policy in STORE_POLICIES.split()),
+    *(f"{verb}.{how}.global.v4.b32" for verb in ("ld", "st") for how in STRONG),
     *(f"atom.global.gpu.acq_rel.{what}.{kind}" for what, kind in ATOMIC_FORMS),
     *(f"red.global.gpu.relaxed.{what}.{kind}" for what, kind in ATOMIC_FORMS if what != "exch"),
     *(f"atom.global.acq_rel.gpu.cas.{kind}" for kind in ("b32", "b64")),

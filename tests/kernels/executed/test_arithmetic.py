@@ -180,8 +180,28 @@ def test_a_nan_is_neither_equal_nor_unequal():
     assert snippets.results("setp.neu.f32", 1, [a, b]).all()
 
 
-@pytest.mark.parametrize("form", ["ex2.approx.ftz.f32", "lg2.approx.f32", "rsqrt.approx.f32"])
+SPECIAL = [form for form in ORACLES if ".approx" in form]
+
+
+@pytest.mark.parametrize("form", SPECIAL)
 def test_the_special_function_unit_is_counted_by_the_thread(form):
     state = snippets.here(body=f"{form} %r1, %r0;")
     snippets.step(state, np.arange(32)[None] < 5)
     assert state.counts.special == {form.split(".")[0]: 5}
+
+
+@pytest.mark.parametrize(
+    ("lines", "reciprocals"),
+    [
+        ("div.full.f32 %r1, %r2, %r3;", 1),
+        ("div.full.f32 %r1, %r2, %r3; div.full.f32 %r4, %r5, %r3;", 1),  # kept
+        ("div.full.f32 %r1, %r2, %r3; div.full.f32 %r4, %r2, %r5;", 2),
+        ("div.full.f32 %r1, %r2, %r3; add.f32 %r3, %r3, %r3; div.full.f32 %r1, %r2, %r3;", 2),
+        ("div.full.f32 %r1, %r2, 0f40400000;", 0),  # three: ptxas has its reciprocal
+        ("div.full.ftz.f32 %r1, 0f3F800000, %r3;", 1),
+    ],
+)
+def test_a_division_is_the_reciprocal_of_each_new_divisor(lines, reciprocals):
+    state = snippets.here(body=lines)
+    snippets.step(state)
+    assert state.counts.special.total() == 32 * reciprocals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,10 @@ from re import _parser  # type: ignore[attr-defined]
 import pytest
 
 from kernels.evidence.executed import machine  # noqa: F401 - with it come all families
-from kernels.evidence.executed.forms import FAMILIES
-from kernels.evidence.executed.ptx import CONTROL
+from kernels.evidence.executed.forms import FAMILIES, Family
+from kernels.evidence.executed.ptx import CONTROL, NotExecutable
 from tests.kernels.executed import (
+    snippets,
     test_access,
     test_barriers,
     test_conversions,
@@ -95,6 +97,31 @@ def test_every_form_that_is_said_to_be_tested_is_known_to_one_family():
 def test_what_the_scheduler_does_itself_is_tested():
     text = Path(test_scheduler.__file__).read_text(encoding="utf-8")
     assert [form for form in CONTROL if not re.search(rf"\b{re.escape(form)}[ ;]", text)] == []
+
+
+@pytest.mark.parametrize("pattern", FAMILIES, ids=lambda pattern: pattern.pattern[:40])
+@pytest.mark.parametrize("operand", ["%r1", "%unheard", "[%rd1]", "{%r1, _}", "1.5"])
+def test_operands_that_a_form_has_not_are_not_known_whatever_they_are(pattern, operand):
+    """No other error: a newer Triton's code would read as a mistake of ours, or ours as a newer Triton."""
+    mine = sorted(form for form in TESTED if pattern.fullmatch(form))
+    for form in mine[:: max(1, len(mine) // 5)]:
+        for count in range(10):
+            line = f"{form} {', '.join([operand] * count)}; ret;"
+            if count in FAMILIES[pattern].operands:
+                with contextlib.suppress(NotExecutable):  # it may be one that this form can have
+                    snippets.kernel(line, threads=128)
+            else:
+                with pytest.raises(NotExecutable, match=f"{re.escape(form)} of {count} operands"):
+                    snippets.kernel(line, threads=128)
+
+
+def test_a_mistake_of_ours_is_no_newer_triton(monkeypatch):
+    def wrong(kernel, one, found):
+        raise KeyError("a table of ours lacks it")
+
+    monkeypatch.setitem(FAMILIES, re.compile("ours"), Family(wrong, (0,)))
+    with pytest.raises(KeyError, match="a table of ours"):
+        snippets.kernel("ours;")
 
 
 def test_a_form_that_has_no_test_is_seen():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from kernels.contract.errors import CardRefuses
-from kernels.evidence.executed.memory import RED_ZONE, GlobalMemory
+from kernels.evidence.executed.memory import RED_ZONE, GlobalMemory, own_bytes
 from tests.kernels.executed import snippets
 from tests.kernels.executed.test_ptx import ONE_EACH, STORE
 
@@ -133,6 +134,32 @@ def test_tensors_lie_apart_and_begin_at_multiples_of_the_red_zone():
     assert places[2] - places[1] - RED_ZONE >= RED_ZONE
     assert memory.names[memory.owner[places[1] + 5]] == "b"
     assert memory.names[memory.owner[places[1] - 1]] == "nothing"
+
+
+def test_the_bytes_of_views_are_those_of_their_elements():
+    whole = torch.arange(24, dtype=torch.int16).reshape(4, 6)  # 48 bytes
+    size = whole.untyped_storage().nbytes()
+    assert own_bytes([whole.T], size).all()
+    assert own_bytes([whole[:, :3], whole[:, 3:]], size).all()
+    assert not own_bytes([whole[:0]], size).any()
+    assert np.flatnonzero(own_bytes([whole[1:, 1]], size)).tolist() == [14, 15, 26, 27, 38, 39]
+    assert np.flatnonzero(own_bytes([whole[0, :1].expand(5)], size)).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("form", "words"), [("b32 %r1", 1), ("v2.b32 {%r1, %r2}", 2), ("b64 %rd5", 2),
+                                            ("v4.b32 {%r1, %r2, %r3, %r4}", 4)])  # fmt: skip
+@pytest.mark.parametrize("place", range(8))
+def test_an_access_of_which_one_byte_is_nobodys_is_an_error(form, words, place):
+    mine = np.array([1, 0, 1, 1, 1, 1, 1, 0], bool)
+    place -= place % words
+    state = snippets.here(body=f"ld.global.{form}, [%rd1];")
+    start = state.memory.put("x", np.zeros(32, np.uint8), mine.repeat(4))
+    snippets.put(state, {"%rd1": np.uint64([start + 4 * place])})
+    if mine[place : place + words].all():
+        snippets.step(state)
+    else:
+        with pytest.raises(CardRefuses, match=f"touches byte {4 * place} of the memory that x is a view of"):
+            snippets.step(state)
 
 
 def test_what_was_put_is_got_back_and_is_a_copy():

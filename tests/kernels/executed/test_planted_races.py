@@ -139,12 +139,72 @@ plain: {plain} ret;"""
     assert not snippets.run(body.replace("setp.eq", "setp.lt"), one, grid=(4, 1, 1), order=order).races
 
 
+STRONG = {
+    "plain load": "ld.global.b32 %r2, [%rd0];",
+    "plain store": "st.global.b32 [%rd0], %r1;",
+    "strong load": "ld.volatile.global.b32 %r2, [%rd0];",
+    "strong store": "st.relaxed.gpu.global.b32 [%rd0], %r1;",
+    "atomic": "red.global.gpu.relaxed.add.u32 [%rd0], 1;",
+}
+
+
+@pytest.mark.parametrize("order", ["forward", "reverse"])
+@pytest.mark.parametrize("first", STRONG)
+@pytest.mark.parametrize("second", STRONG)
+def test_two_programs_race_if_one_writes_and_one_is_not_strong(first, second, order):
+    """PTX ISA, "Memory consistency model": a data race is a conflict that is not of two strong operations."""
+    body = f"""
+ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %ctaid.x; mov.b32 %r1, 1;
+setp.eq.s32 %p0, %r0, 0; @%p0 bra second; {STRONG[first]} ret;
+second: {STRONG[second]} ret;"""
+    found = snippets.run(body, np.zeros(1, np.uint32), grid=(2, 1, 1), order=order, batch=1)
+    writes = not {first, second} <= {"plain load", "strong load"}
+    plain = "plain" in first + second
+    assert bool(found.races) == (writes and plain), found.races
+
+
 @pytest.mark.parametrize(("shift", "wavefronts"), [(2, 1), (3, 2), (7, 32)])
 def test_lanes_that_meet_in_a_bank_take_a_wavefront_each(shift, wavefronts):
     body = f"mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, {shift}; ld.shared.b32 %r2, [%r1]; ret;"
     counts = snippets.run(body, shared=4096, races=False).counts
     assert counts.shared["wavefronts", "load"] == wavefronts
     assert counts.shared["ideal", "load"] == 1
+
+
+WIDE = "mov.u32 %r0, %tid.x; {place} {on} ld.shared.v{words}.b32 {{{names}}}, [%r1]; ret;"
+NAMES = {2: "%r2, %r3", 4: "%r2, %r3, %r4, %r5"}
+
+
+def wide(words: int, place: str, on: str = "") -> tuple[int, int]:
+    """Wavefronts, and the fewest possible, of a load of `words` words a lane at the place %r1."""
+    body = WIDE.format(place=place, on=on, words=words, names=NAMES[words])
+    counts = snippets.run(body, shared=8192, races=False).counts
+    return counts.shared["wavefronts", "load"], counts.shared["ideal", "load"]
+
+
+@pytest.mark.parametrize("words", [2, 4])
+def test_a_wide_load_of_a_whole_warp_takes_its_phases_one_after_another(words):
+    assert wide(words, f"shl.b32 %r1, %r0, {words // 2 + 2};") == (words, words)
+    # twice as far apart: in each phase every second bank is asked for twice
+    assert wide(words, f"shl.b32 %r1, %r0, {words // 2 + 3};") == (2 * words, words)
+
+
+@pytest.mark.parametrize("words", [2, 4])
+def test_lanes_that_share_words_count_what_their_busiest_bank_gives(words):
+    """NVIDIA, forum thread 77228: where pairs of lanes agree, LDS.128 takes two requests, not four."""
+    pairs = f"shr.u32 %r1, %r0, 1; shl.b32 %r1, %r1, {words // 2 + 2};"
+    assert wide(words, pairs) == (words // 2, words // 2)
+    assert wide(words, "mov.u32 %r1, 16;") == (1, 1)
+    same_bank = "and.b32 %r1, %r0, 7; shl.b32 %r1, %r1, 7;"  # eight places, a whole row of banks apart
+    assert wide(words, same_bank) == (8, words // 4 or 1)
+
+
+def test_a_warp_of_which_some_lanes_idle_counts_the_least_as_well():
+    """A lane of each quarter: nobody says that hardware gives an idle quarter a turn."""
+    one_in_eight = "shl.b32 %r1, %r0, 4; and.b32 %r9, %r0, 7; setp.eq.u32 %p1, %r9, 0;"
+    assert wide(4, one_in_eight, "@%p1") == (4, 1)  # they meet in their banks
+    apart = "shl.b32 %r1, %r0, 1; and.b32 %r9, %r0, 7; setp.eq.u32 %p1, %r9, 0;"
+    assert wide(4, apart, "@%p1") == (1, 1)
 
 
 @pytest.mark.parametrize(("shift", "sectors"), [(2, 4), (3, 8), (5, 32)])

@@ -25,14 +25,15 @@ KERNELS = ("matmul", "flash_attention", "gemv", "decode_attention")
 COUNT = """
 import json, re, sys
 from kernels.contract.targets import target
-from kernels.evidence.compiled import listing, machine_code
+from kernels.evidence.compiled import listing
 from kernels.evidence.executed import ptx
 from kernels.evidence.experiments import all_experiments
+from kernels.evidence.stand_in import activate
 same, kernels = json.loads(sys.argv[1])
 found = {}
 for chip in ("sm_80", "sm_90"):
     here = target(chip)
-    machine_code.activate(here)
+    activate(here)
     for name in kernels:
         one = all_experiments()[name]
         sizes = {k: v[-1] if isinstance(v, (list, tuple)) else v for k, v in one.sweep["compiled"].items()}
