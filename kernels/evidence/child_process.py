@@ -125,7 +125,8 @@ def decided_by(task: str, experiment: str) -> str:
     """A hash of all that decides the answers to a task about this experiment (its address).
 
     That is the code of both with everything that they use, and the versions of Triton, torch and NumPy,
-    which does the arithmetic of what is executed. Another kernel, or the code that measures, is none of its business.
+    which does the arithmetic of what is executed. Another kernel, or the code that measures, is none of
+    its business.
     """
     modules = [where.partition(":")[0] for where in (TASKS[task], experiment)]
     sources = [inspect.getsource(importlib.import_module(module)) for module in modules]

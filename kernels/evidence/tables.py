@@ -83,7 +83,9 @@ def asked_for(axis: str, rows: Sequence[CountedRow]) -> Table:
         }
         for r in rows
     ]
-    return table(cells, columns, say("asked for: each load and each store once, before any cache"))
+    caption = say("asked for: each load and each store once, before any cache")
+    uneven = dict.fromkeys(words for r in rows for words in r.uneven)
+    return table(cells, columns, "; ".join([caption, *uneven]))
 
 
 def again(axis: str, row: CountedRow) -> Table:

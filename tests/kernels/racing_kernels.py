@@ -131,3 +131,15 @@ def copy_kernel(x_ptr, y_ptr, n, AGAIN: tl.constexpr, OVERLAP: tl.constexpr, BLO
     lanes = start + tl.arange(0, BLOCK)
     for _ in range(AGAIN):
         tl.store(y_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n, other=0.0), mask=lanes < n)
+
+
+@triton.jit
+def greedy_kernel(x_ptr, y_ptr, OF: tl.constexpr, BLOCK: tl.constexpr):
+    """Each program copies its block of numbers, but those of the first OF are all copied by program 0."""
+    program = tl.program_id(0)
+    first, end = program, program + 1
+    if program < OF:
+        first, end = program * OF, OF
+    for block in range(first, end):
+        lanes = block * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y_ptr + lanes, tl.load(x_ptr + lanes))

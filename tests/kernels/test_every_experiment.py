@@ -32,7 +32,7 @@ def test_results_bytes_and_flops_are_exact_in_both_orders_at_ragged_sizes_and_no
     for sizes in cases if dtype == DTYPES[name][0] else cases[:3]:  # the masks are the same in each
         row = counted.run(ALL[name], dtype=dtype, **sizes)
         row.check(ALL[name])
-        assert (row.race, row.disagreement, row.atomics) == ("", "", 0), sizes
+        assert (row.race, row.disagreement, row.atomics, row.uneven) == ("", "", 0, ()), sizes
         assert not {n: t for n, t in row.writes.items() if t.block != t.unique}, sizes
 
 

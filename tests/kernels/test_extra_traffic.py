@@ -59,6 +59,26 @@ def test_the_same_bytes_stored_by_two_programs():
     assert of_y.startswith("y: 4 of its 28 elements are stored more than once, by 2 programs (elements 12")
 
 
+def _uneven(programs, of):
+    """How the launches are judged of which program 0 copies `of` blocks, and each other one its own."""
+    x, y = torch.ones(64 * 16), torch.empty(64 * 16)
+    with counted.count() as tally:
+        made.greedy_kernel[(programs,)](x, y, OF=of, BLOCK=16)
+    return tally.balance.sentences()
+
+
+def test_a_program_that_does_most_of_a_launchs_bytes_is_named():
+    assert _uneven(64, 64) == (
+        "program 0 does 100% of the bytes of a launch of 64 programs: on a GPU all others are done and wait "
+        "for it; give each its part.",
+    )
+    assert _uneven(4, 4)[0].startswith("program 0 does 100% of the bytes of a launch of 4 programs")
+
+
+def test_programs_that_share_the_bytes_or_are_few_need_no_word():
+    assert _uneven(64, 1) == _uneven(64, 32) == _uneven(3, 3) == _uneven(1, 1) == ()
+
+
 def test_atomics_are_named_as_such():
     x, y = torch.ones(64), torch.zeros(16)
     said = _said(lambda: made.atomic_sum_kernel[(4,)](x, y, BLOCK=16, SEM="relaxed"))

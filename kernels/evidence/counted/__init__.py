@@ -49,7 +49,7 @@ class Counted:
     that changed memory by an atomic. relative_error: ||y - reference|| / ||reference|| in float64.
     race: the first race between two programs of a launch; disagreement: what came out differently when
     the programs ran in reverse; sentences, or "". extra: why bytes were asked for more than once, a
-    sentence for each tensor.
+    sentence for each tensor; uneven: a sentence for each launch of which one program does most.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Counted:
     race: str = ""
     disagreement: str = ""
     extra: tuple[str, ...] = ()
+    uneven: tuple[str, ...] = ()
 
     @property
     def flops(self) -> int:
@@ -155,6 +156,7 @@ def run(experiment: Experiment, *, dtype: str | None = None, **sizes: int) -> Co
         disagreement=orders.results_differ(names, results, reversed_results, allowed)
         or orders.counts_differ(tally, again),
         extra=extra_traffic.sentences(tally),
+        uneven=tally.balance.sentences(),
     )
 
 

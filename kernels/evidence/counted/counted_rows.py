@@ -23,7 +23,8 @@ class CountedRow:
     sector_bytes, workspace_bytes: see `counted`. useful_flops: the formula's; issued_flops: those of
     whole tiles, and dot_flops those of tl.dot among them. programs, atomics: of all launches. exact:
     every tensor and every FLOP agreed, in both orders of the programs, and no two of them raced (a row
-    that did not would have raised). extra: why bytes were asked for more than once, in sentences.
+    that did not would have raised). extra: why bytes were asked for more than once, uneven: of which launches one program does
+    most, in sentences.
     """
 
     sizes: dict[str, int]
@@ -42,6 +43,7 @@ class CountedRow:
     relative_error: float
     exact: bool
     extra: tuple[str, ...] = ()
+    uneven: tuple[str, ...] = ()
 
     @property
     def intensity(self) -> float:
@@ -66,7 +68,8 @@ def rows(
     where = address(experiment)
     requests = [{"task": "count", "experiment": where, "sizes": one, "dtype": dtype} for one in sizes]
     answers = child_process.run(requests, interpret=True)
-    return tuple(CountedRow(**{**answer, "extra": tuple(answer["extra"])}) for answer in answers)
+    words = ("extra", "uneven")
+    return tuple(CountedRow(**answer | {name: tuple(answer[name]) for name in words}) for answer in answers)
 
 
 def why_not() -> str:
@@ -114,4 +117,5 @@ def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> Co
         relative_error=ran.relative_error,
         exact=True,
         extra=ran.extra,
+        uneven=ran.uneven,
     )

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from kernels.evidence.counted import races
+from kernels.evidence.counted.balance import Balance
 
 PATIENCE = 10_000  # atomics of one program: no kernel has as many, and one that spins has no end
 SECTOR = 32  # bytes: the least that L2 and DRAM exchange on NVIDIA and AMD cards
@@ -157,6 +158,7 @@ class Tally:
         self._bases: dict[int, TensorTally] = {}
         self._memory: dict[tuple[int, int], races.Cells] = {}
         self.order = races.Order()
+        self.balance = Balance(self.order)
         self._tries = 0  # of this program, at atomics
         self.program: Any = None  # index of the one that runs now
 
@@ -207,6 +209,7 @@ class Tally:
 
     def begin_launch(self, grid: tuple[int, ...]) -> None:
         """A launch of this many programs begins."""
+        self.balance.begin_launch(grid)
         self.order.begin_launch(grid)
 
     def begin_program(self, index: tuple[int, ...]) -> None:
@@ -222,6 +225,7 @@ class Tally:
             return
         tensor = self._owner(pointers, addresses)
         elements = tensor.record(verb, addresses, self.program)
+        self.balance.add(elements.size * tensor.itemsize)
         cells = tensor.memory.cells(tensor.base, tensor.itemsize, elements)
         self._look_for_a_race(verb, tensor, cells)
         remember = tensor.memory.read if verb == "reads" else tensor.memory.write
@@ -242,6 +246,7 @@ class Tally:
         tensor = self._owner(pointers, addresses)
         for verb in ("reads", "writes"):
             elements = tensor.record(verb, addresses, self.program)
+            self.balance.add(elements.size * tensor.itemsize)
         self.atomics += addresses.size
         tensor.atomics += addresses.size
         cells = tensor.memory.cells(tensor.base, tensor.itemsize, elements)

@@ -17,7 +17,7 @@ from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel, NotExecuta
 
 # Cache policies: they change no result, and are kept in the counts.
 POLICY = r"((?:\.(?:L1::\w+|L2::\w+|ca|cg|cs|lu|cv|wb|wt|nc))*)"
-# Strong accesses (PTX ISA, "Memory consistency model"): beside each other and beside atomics they are no race.
+# Strong accesses (PTX ISA, "Memory consistency model"): beside each other and beside atomics they don't race.
 # A volatile one is a relaxed one of the whole system.
 STRONG = r"(\.volatile|\.relaxed\.(?:cta|cluster|gpu|sys))?"
 KIND = r"(b8|u8|s8|b16|u16|s16|b32|u32|s32|f32|b64|u64|s64|f64)"

@@ -20,6 +20,8 @@ SAME = {
     "stores to shared memory": (r"st\.shared.*|stmatrix.*", r"STS.*"),
     "barriers": (r"bar\.sync", r"BAR\..*"),
     "exponentials": (r"ex2\.approx.*", r"MUFU\.EX2"),
+    "logarithms": (r"lg2\.approx.*", r"MUFU\.LG2"),
+    "reciprocals": (r"div\.full\.f32|(div|rem)\.[su](32|64)", r"MUFU\.RCP"),
 }
 KERNELS = ("matmul", "flash_attention", "gemv", "decode_attention")
 COUNT = """
@@ -31,6 +33,16 @@ from kernels.evidence.experiments import all_experiments
 from kernels.evidence.stand_in import activate
 same, kernels = json.loads(sys.argv[1])
 found = {}
+
+def new(one, divisors):
+    """Whether ptxas has to make the reciprocal: once for each divisor that is a register."""
+    if not re.match("(div|rem)[.]", one.form):
+        return True
+    divisor = one.operands[2]
+    known = divisor in divisors or not divisor.startswith("%")
+    divisors.add(divisor)
+    return not known
+
 for chip in ("sm_80", "sm_90"):
     here = target(chip)
     activate(here)
@@ -40,7 +52,8 @@ for chip in ("sm_80", "sm_90"):
         dtype = one.best_dtype(here)
         launch = one.meta_launches(one.plan(**sizes, dtype=dtype, target=here), dtype, **sizes)[0]
         compiled = launch.kernel.warmup(*launch.args, grid=launch.grid, **launch.options)
-        forms = [i.form for i in ptx.read(compiled.asm["ptx"]).code]
+        divisors = set()
+        forms = [i.form for i in ptx.read(compiled.asm["ptx"]).code if new(i, divisors)]
         opcodes = [i.opcode for i in listing.disassemble([compiled.asm["cubin"]], here.arch)[0]]
         found[f"{chip} {name}"] = {
             what: [sum(bool(re.fullmatch(p, x)) for x in where) for p, where in zip(pair, (forms, opcodes))]
