@@ -134,7 +134,7 @@ def copy_kernel(x_ptr, y_ptr, n, AGAIN: tl.constexpr, OVERLAP: tl.constexpr, BLO
 
 
 @triton.jit
-def greedy_kernel(x_ptr, y_ptr, OF: tl.constexpr, BLOCK: tl.constexpr):
+def lopsided_kernel(x_ptr, y_ptr, OF: tl.constexpr, BLOCK: tl.constexpr):
     """Each program copies its block of numbers, but those of the first OF are all copied by program 0."""
     program = tl.program_id(0)
     first, end = program, program + 1

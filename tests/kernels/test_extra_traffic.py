@@ -63,14 +63,14 @@ def _uneven(programs, of):
     """How the launches are judged of which program 0 copies `of` blocks, and each other one its own."""
     x, y = torch.ones(64 * 16), torch.empty(64 * 16)
     with counted.count() as tally:
-        made.greedy_kernel[(programs,)](x, y, OF=of, BLOCK=16)
+        made.lopsided_kernel[(programs,)](x, y, OF=of, BLOCK=16)
     return tally.balance.sentences()
 
 
 def test_a_program_that_does_most_of_a_launchs_bytes_is_named():
     assert _uneven(64, 64) == (
-        "program 0 does 100% of the bytes of a launch of 64 programs: on a GPU all others are done and wait "
-        "for it; give each its part.",
+        "program 0 does 100% of the bytes of a launch of 64 programs: a GPU's other multiprocessors wait for "
+        "it; give each program its part.",
     )
     assert _uneven(4, 4)[0].startswith("program 0 does 100% of the bytes of a launch of 4 programs")
 

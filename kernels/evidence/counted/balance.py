@@ -41,8 +41,8 @@ class Balance:
             share = most / self._bytes.total()
             if share > MOST:
                 words = say(
-                    "program {program} does {share:.0%} of the bytes of a launch of {programs:,} programs: on "
-                    "a GPU all others are done and wait for it; give each its part.",
+                    "program {program} does {share:.0%} of the bytes of a launch of {programs:,} programs: a "
+                    "GPU's other multiprocessors wait for it; give each program its part.",
                     program=self._order.called(program),
                     share=share,
                     programs=self._programs,

@@ -23,8 +23,8 @@ class CountedRow:
     sector_bytes, workspace_bytes: see `counted`. useful_flops: the formula's; issued_flops: those of
     whole tiles, and dot_flops those of tl.dot among them. programs, atomics: of all launches. exact:
     every tensor and every FLOP agreed, in both orders of the programs, and no two of them raced (a row
-    that did not would have raised). extra: why bytes were asked for more than once, uneven: of which launches one program does
-    most, in sentences.
+    that did not would have raised). extra: why bytes were asked for more than once, uneven: of which
+    launches one program does most, in sentences.
     """
 
     sizes: dict[str, int]

@@ -35,7 +35,7 @@ same, kernels = json.loads(sys.argv[1])
 found = {}
 
 def new(one, divisors):
-    """Whether ptxas has to make the reciprocal: once for each divisor that is a register."""
+    # whether ptxas has to make the reciprocal: once for each divisor that is a register
     if not re.match("(div|rem)[.]", one.form):
         return True
     divisor = one.operands[2]
