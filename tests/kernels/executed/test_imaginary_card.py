@@ -60,7 +60,7 @@ def watch(x_ptr, y_ptr, BLOCK: tl.constexpr):
     tl.store(y_ptr + i, tl.load(x_ptr + i, volatile=True))
 
 x, y = torch.arange(2048.0), torch.zeros(2048)
-wide, whole = torch.ones(32, 64), torch.ones(32, 64)
+wide, whole, z = torch.ones(32, 64), torch.ones(32, 64), torch.zeros(2048)
 halves, squares = torch.ones(128 * 256, dtype=torch.float16), torch.zeros(128 * 128)
 launches = {
     "right": lambda: copy[(16,)](x, y, BLOCK=128),
@@ -72,15 +72,15 @@ launches = {
     "shared memory": lambda: square[(1,)](halves, squares, N=128, K=256),
     "past the end": lambda: copy[(17,)](x, y, BLOCK=128),
     "a part": lambda: copy[(1,)](x[1024:], y, BLOCK=128),
-    "before a part": lambda: copy[(17,)](x[:1024], y[1024:], BLOCK=128),
-    "60 columns of 64": lambda: copy[(1,)](wide[:, :60], y, BLOCK=128),
-    "every second column": lambda: copy[(1,)](wide[:, ::2], y, BLOCK=512),
+    "before a part": lambda: copy[(17,)](x[:1024], z[1024:], BLOCK=128),
+    "60 columns of 64": lambda: copy[(1,)](wide[:, :60], z, BLOCK=128),
+    "every second column": lambda: copy[(1,)](wide[:, ::2], z, BLOCK=512),
     "written beside 60 columns": lambda: copy[(1,)](x, wide[:, :60], BLOCK=512),
-    "one row of many": lambda: copy[(1,)](wide[1], y, BLOCK=128),
-    "known": lambda: copy[(1,)](whole[1], y, BLOCK=128),
-    "turned": lambda: copy[(16,)](wide.T, y, BLOCK=128),
-    "volatile": lambda: watch[(16,)](x, y, BLOCK=128),
-    "side by side": lambda: add[(1,)](wide[:, :32], wide[:, 32:], y, BLOCK=128),
+    "one row of many": lambda: copy[(1,)](wide[1], z, BLOCK=128),
+    "known": lambda: copy[(1,)](whole[1], z, BLOCK=128),
+    "turned": lambda: copy[(16,)](wide.T, z, BLOCK=128),
+    "volatile": lambda: watch[(16,)](x, z, BLOCK=128),
+    "side by side": lambda: add[(1,)](wide[:, :32], wide[:, 32:], z, BLOCK=128),
 }
 told = {}
 with card(target("sm_120")) as here:

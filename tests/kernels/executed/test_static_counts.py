@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 
+import numpy as np
 import pytest
 
 from kernels.contract.processes import ROOT
-from kernels.evidence import child_process
+from kernels.contract.targets import TARGETS
+from kernels.evidence import child_process, executed
+from kernels.evidence.compiled import listing
+from kernels.evidence.executed.arithmetic import TABLE
+from tests.kernels.executed import snippets
+from tests.kernels.executed.test_ptx import ONE_EACH
 
 # What PTX calls it, and what the listing of the machine code does.
 SAME = {
@@ -20,7 +28,6 @@ SAME = {
     "stores to shared memory": (r"st\.shared.*|stmatrix.*", r"STS.*"),
     "barriers": (r"bar\.sync", r"BAR\..*"),
     "exponentials": (r"ex2\.approx.*", r"MUFU\.EX2"),
-    "logarithms": (r"lg2\.approx.*", r"MUFU\.LG2"),
     "reciprocals": (r"div\.full\.f32|(div|rem)\.[su](32|64)", r"MUFU\.RCP"),
 }
 KERNELS = ("matmul", "flash_attention", "gemv", "decode_attention")
@@ -88,3 +95,44 @@ def test_ptx_and_machine_code_have_as_many(found, chip, kernel):
 def test_each_of_them_is_met_somewhere(found):
     for what in SAME:
         assert any(kinds[what][0] for kinds in found.values()), what
+
+
+# What the special-function unit is asked for: form -> MUFU's name for it.
+MUFU = {
+    "div": "RCP",
+    "rcp": "RCP",
+    "rsqrt": "RSQ",
+    "sqrt": "SQRT",
+    "ex2": "EX2",
+    "lg2": "LG2",
+    "tanh": "TANH",
+    "sin": "SIN",
+    "cos": "COS",
+}
+
+
+@pytest.mark.parametrize("chip", executed.EXECUTABLE)
+def test_what_is_counted_as_special_is_mufu_in_the_machine_code_one_for_one(chip, tmp_path):
+    """All such forms in one kernel, each of its own numbers; then one more division by the last divisor."""
+    special = [form for form, operation in TABLE.items() if operation.special]
+    special.append(next(form for form in reversed(special) if TABLE[form].divides))
+    body = f"{ONE_EACH} add.s64 %rd1, %rd0, %rd9;"
+    for i, form in enumerate(special):
+        body += f"ld.global.b32 %r1, [%rd1+{128 * i}];"
+        if TABLE[form].divides and i + 1 < len(special):
+            body += f"ld.global.b32 %r2, [%rd1+{128 * (len(special) + i)}];"
+        body += f"{form} %r3, %r1{', %r2' * TABLE[form].divides}; st.global.b32 [%rd1+{128 * i}], %r3;"
+    body += "ret;"
+    ours: Counter[str] = Counter()
+    counts = snippets.run(body, np.ones(32 * 2 * len(special), np.float32)).counts
+    for name, results in counts.special.items():
+        ours[MUFU[name]] += results
+    arch = TARGETS[chip].arch
+    name = f"sm_{arch}{'a' if arch >= 90 else ''}"
+    (tmp_path / "snippet.ptx").write_text(snippets.text(body, parameters=["u64"]).replace("sm_90a", name))
+    assembler = listing.tool("ptxas-blackwell" if arch >= 100 else "ptxas")
+    listing.call(assembler, f"-arch={name}", str(tmp_path / "snippet.ptx"), "-o", str(tmp_path / "cubin"))
+    (code,) = listing.disassemble([(tmp_path / "cubin").read_bytes()], arch)
+    found = Counter(one.opcode.split(".")[1] for one in code if re.match("MUFU", one.opcode))
+    assert ours == {name: 32 * count for name, count in found.items()}
+    assert set(found) == set(MUFU.values())
