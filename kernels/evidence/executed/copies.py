@@ -12,6 +12,7 @@ from kernels.evidence.executed.access import shared_place, who
 from kernels.evidence.executed.counts import count_global, count_shared
 from kernels.evidence.executed.formats import UINT
 from kernels.evidence.executed.forms import Run, family
+from kernels.evidence.executed.groups import closes
 from kernels.evidence.executed.operands import address, integer, reader
 from kernels.evidence.executed.ptx import Instruction, Kernel, NotExecutable
 
@@ -62,17 +63,12 @@ def _copy(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             cells = machine.races.cells(flat, size)
             machine.races.write(cells, program[:, None], warp[:, None], str(machine.now), in_flight=True)
         index = (flat // unit)[:, None] + np.arange(size // unit)
-        machine.copies.append(Copy(index, words[live], program, warp, cells, machine.copy_groups.copy()))
+        machine.copies.append(Copy(index, words[live], program, warp, cells, machine.copy_groups.current()))
 
     return run
 
 
-@family(r"cp\.async\.commit_group", 0)
-def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    def run(machine: Any, on: Any) -> None:
-        machine.copy_groups[machine.active(on)] += 1
-
-    return run
+family(r"cp\.async\.commit_group", 0)(closes("copy_groups"))
 
 
 @family(r"cp\.async\.wait_(group|all)", 0, 1)
@@ -82,7 +78,7 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     )  # all: also what no commit has followed
 
     def run(machine: Any, on: Any) -> None:
-        over = np.where(machine.active(on), machine.copy_groups - newest, 0)  # groups below it have landed
+        over = machine.copy_groups.over(machine.active(on), newest)
         waiting = []
         for copy in machine.copies:
             landed = copy.group < over

@@ -26,6 +26,7 @@ from kernels.evidence.executed import (  # noqa: F401
 from kernels.evidence.executed.counts import Counts
 from kernels.evidence.executed.formats import UINT, bits
 from kernels.evidence.executed.global_races import GlobalRaces
+from kernels.evidence.executed.groups import Groups
 from kernels.evidence.executed.memory import POISON, GlobalMemory
 from kernels.evidence.executed.ptx import WARP, WIDTH, Instruction, Kernel
 from kernels.evidence.executed.races import SharedRaces
@@ -73,9 +74,9 @@ class Machine:
         self.races = SharedRaces(len(programs), self.size, granule, self.report) if races else None
         # asynchronous work: copies and products on their way, and how many groups each program has closed
         self.copies: list[copies.Copy] = []
-        self.copy_groups = np.zeros(len(programs), np.int64)
+        self.copy_groups = Groups(len(programs))
         self.products: list[wgmma.Product] = []
-        self.product_groups = np.zeros(len(programs), np.int64)
+        self.product_groups = Groups(len(programs))
         self.unready: frozenset[int] = frozenset()  # registers that something in flight will write
         self.tensor = tcgen05.TensorMemory(len(programs))
         self.yields = False  # somebody waits for others: let them run

@@ -15,6 +15,7 @@ import numpy as np
 from kernels.evidence.executed.descriptors import fetch
 from kernels.evidence.executed.formats import elements, is_multiplied
 from kernels.evidence.executed.forms import Run, family
+from kernels.evidence.executed.groups import closes
 from kernels.evidence.executed.operands import integer, reader
 from kernels.evidence.executed.ptx import WARP, Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.races import Reading
@@ -49,12 +50,7 @@ def _fence(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return lambda machine, on: None
 
 
-@family(r"wgmma\.commit_group\.sync\.aligned", 0)
-def _commit(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    def run(machine: Any, on: Any) -> None:
-        machine.product_groups[machine.active(on)] += 1
-
-    return run
+family(r"wgmma\.commit_group\.sync\.aligned", 0)(closes("product_groups"))
 
 
 @family(r"wgmma\.wait_group\.sync\.aligned", 1)
@@ -62,7 +58,7 @@ def _wait(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     newest = integer(one.operands[0])
 
     def run(machine: Any, on: Any) -> None:
-        over = np.where(machine.active(on), machine.product_groups - newest, 0)
+        over = machine.product_groups.over(machine.active(on), newest)
         waits = machine.threads(on).reshape(len(over), -1, WARP).any(2)
         for product in machine.products:
             ended = product.programs & (product.group < over)
@@ -145,7 +141,9 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 for at, mine in places
             )
             active = machine.active(on)
-            machine.products.append(Product(frozenset(outs), active, machine.product_groups.copy(), readings))
+            machine.products.append(
+                Product(frozenset(outs), active, machine.product_groups.current(), readings)
+            )
             machine.unready |= frozenset(outs)
         if machine.counts is not None:
             machine.counts.tensor_flops[label] += 2 * 64 * columns * depth * len(who)

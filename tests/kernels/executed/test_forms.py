@@ -17,8 +17,10 @@ from kernels.evidence.executed.ptx import CONTROL, NotExecutable
 from tests.kernels.executed import (
     snippets,
     test_access,
+    test_atomics,
     test_barriers,
     test_conversions,
+    test_copies,
     test_matrix,
     test_scheduler,
     test_tcgen05,
@@ -27,7 +29,17 @@ from tests.kernels.executed import (
 )
 from tests.kernels.executed.oracles import ORACLES
 
-MODULES = (test_access, test_barriers, test_conversions, test_matrix, test_tcgen05, test_warp, test_wgmma)
+MODULES = (
+    test_access,
+    test_atomics,
+    test_barriers,
+    test_conversions,
+    test_copies,
+    test_matrix,
+    test_tcgen05,
+    test_warp,
+    test_wgmma,
+)
 TESTED = {*ORACLES, *(form for module in MODULES for form in module.FORMS)}
 
 
