@@ -72,11 +72,11 @@ def test_a_program_that_does_most_of_a_launchs_bytes_is_named():
         "program 0 does 100% of the bytes of a launch of 64 programs: a GPU's other multiprocessors wait for "
         "it; give each program its part.",
     )
-    assert _uneven(4, 4)[0].startswith("program 0 does 100% of the bytes of a launch of 4 programs")
+    assert _uneven(9, 9)[0].startswith("program 0 does 100% of the bytes of a launch of 9 programs")
 
 
 def test_programs_that_share_the_bytes_or_are_few_need_no_word():
-    assert _uneven(64, 1) == _uneven(64, 32) == _uneven(3, 3) == _uneven(1, 1) == ()
+    assert _uneven(64, 1) == _uneven(64, 32) == _uneven(8, 8) == _uneven(1, 1) == ()
 
 
 def test_atomics_are_named_as_such():

@@ -8,7 +8,7 @@ from collections import Counter
 from book.say import say
 from kernels.evidence.counted.races import Order
 
-FEW = 4  # programs of a launch: of fewer than these one may well do more than half
+FEW = 8  # programs of a launch: they may be one whole tile and what is left over along three axes
 MOST = 0.5  # of the bytes
 
 
@@ -36,7 +36,7 @@ class Balance:
         return tuple(self._sentences)
 
     def _end(self) -> None:
-        if self._programs >= FEW and self._bytes:
+        if self._programs > FEW and self._bytes:
             program, most = self._bytes.most_common(1)[0]
             share = most / self._bytes.total()
             if share > MOST:
