@@ -1,8 +1,6 @@
 """kernels.noop and evidence.launch_overhead: steps of n launches, and the lines through their times."""
 
 import math
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -10,8 +8,9 @@ import torch
 from book.serving import step_law
 from kernels import noop
 from kernels.contract.errors import Unsupported
-from kernels.evidence import child_process, counted, launch_overhead
+from kernels.evidence import counted, launch_overhead
 from kernels.evidence.timed.clocks import StepClock, Timing
+from tests.kernels.compiling import told
 from tests.kernels.fakes import CARD
 
 needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
@@ -122,12 +121,4 @@ print(machine_code.read(made, target)["loads"])
 
 
 def test_the_kernel_that_does_nothing_compiles_and_loads_nothing():
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILE],
-        capture_output=True,
-        text=True,
-        cwd=child_process.ROOT,
-        env=child_process.environment(interpret=False),
-        encoding="utf-8",
-    )
-    assert done.stdout.strip() == "0", done.stderr
+    assert told("-c", COMPILE) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.evidence.executed.ptx import NotExecutable
 from tests.kernels.executed import snippets
 from tests.kernels.executed.test_access import random_bytes
 
@@ -84,13 +83,7 @@ REFUSED = """
 cp.async.cg.shared.global.L3::9 [%r1], [%rd1], 16
 cp.async.cg.shared.global [%r1], [%rd1], 16, %r2, %rd2
 cp.async.bulk.commit_group
-"""
-
-
-@pytest.mark.parametrize("line", REFUSED.strip().splitlines())
-def test_what_no_card_has_or_nobody_tried_is_refused_while_decoding(line):
-    with pytest.raises(NotExecutable, match=f"not known here: {line.split()[0]}"):
-        snippets.kernel(f"{line};")
+""".strip().splitlines()
 
 
 FORMS = [

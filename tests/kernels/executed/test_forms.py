@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,33 +15,17 @@ import pytest
 from kernels.evidence.executed import machine  # noqa: F401 - with it come all families
 from kernels.evidence.executed.forms import FAMILIES, Family
 from kernels.evidence.executed.ptx import CONTROL, NotExecutable
-from tests.kernels.executed import (
-    snippets,
-    test_access,
-    test_atomics,
-    test_barriers,
-    test_conversions,
-    test_copies,
-    test_matrix,
-    test_scheduler,
-    test_tcgen05,
-    test_warp,
-    test_wgmma,
-)
+from tests.kernels.executed import snippets, test_scheduler
 from tests.kernels.executed.oracles import ORACLES
 
-MODULES = (
-    test_access,
-    test_atomics,
-    test_barriers,
-    test_conversions,
-    test_copies,
-    test_matrix,
-    test_tcgen05,
-    test_warp,
-    test_wgmma,
-)
+# Each test file of instructions says in FORMS what it executes, and in REFUSED what has to be refused.
+MODULES = [
+    importlib.import_module(f"tests.kernels.executed.{file.stem}")
+    for file in sorted(Path(__file__).parent.glob("test_*.py"))
+    if "\nFORMS = [" in file.read_text(encoding="utf-8") and file != Path(__file__)
+]
 TESTED = {*ORACLES, *(form for module in MODULES for form in module.FORMS)}
+REFUSED = [line for module in MODULES for line in module.REFUSED]
 
 
 def text_of(tree) -> str:
@@ -109,6 +94,13 @@ def test_every_form_that_is_said_to_be_tested_is_known_to_one_family():
 def test_what_the_scheduler_does_itself_is_tested():
     text = Path(test_scheduler.__file__).read_text(encoding="utf-8")
     assert [form for form in CONTROL if not re.search(rf"\b{re.escape(form)}[ ;]", text)] == []
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_no_card_has_or_nobody_tried_is_refused_while_decoding(line):
+    form = re.escape(line.split()[0])
+    with pytest.raises(NotExecutable, match=f"snippet: 1 instructions are not known here: {form}"):
+        snippets.kernel(f"{line};")
 
 
 @pytest.mark.parametrize("pattern", FAMILIES, ids=lambda pattern: pattern.pattern[:40])

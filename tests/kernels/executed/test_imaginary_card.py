@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 
 from kernels import matmul
 from kernels.contract import devices
 from kernels.contract.errors import NotExecutable
-from kernels.contract.processes import ROOT
 from kernels.contract.targets import TARGETS
-from kernels.evidence import child_process, executed
+from kernels.evidence import executed
 from kernels.evidence.executed.imaginary_card import card
+from tests.kernels import compiling
 
 TWO_CARDS = """
 import json
@@ -99,34 +95,25 @@ print(json.dumps(told))
 
 
 @pytest.fixture(scope="module")
-def compiling(tmp_path_factory):
+def running(tmp_path_factory):
     """Runs a program in a process whose Triton compiles; returns what it printed, read as JSON."""
 
     def run(program: str):
         file = tmp_path_factory.mktemp("compiling") / "program.py"
         file.write_text(program, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(file)],
-            cwd=ROOT,
-            env=child_process.environment(interpret=False),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        return json.loads(done.stdout)
+        return compiling.told(str(file))
 
     return run
 
 
 @pytest.fixture(scope="module")
-def told(compiling):
+def told(running):
     """What came of each of LAUNCHES: the programs of what ran, or the error."""
-    return compiling(LAUNCHES)
+    return running(LAUNCHES)
 
 
-def test_a_kernel_that_was_compiled_for_one_card_reports_to_the_card_that_it_runs_on(compiling):
-    first, second = compiling(TWO_CARDS)
+def test_a_kernel_that_was_compiled_for_one_card_reports_to_the_card_that_it_runs_on(running):
+    first, second = running(TWO_CARDS)
     assert [label for label, _ in first] == [label for label, _ in second] and len(first) == 2
     assert [silent for _, silent in first] == [False, False]
     assert [silent for _, silent in second] == [True, True], "each card has its own options"

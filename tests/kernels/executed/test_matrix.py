@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from kernels.evidence.executed.ptx import NotExecutable
 from tests.kernels.executed import snippets
 
 TORCH = {"bf16": torch.bfloat16, "f16": torch.float16, "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
@@ -162,35 +161,22 @@ def test_mma_of_random_numbers_is_the_product_in_double_precision(depth, a_kind,
 
 
 REFUSED = [
-    "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
-    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-    "mma.sync.aligned.m16n8k16.row.row.f32.bf16.bf16.f32",
-    "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
-    "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
-    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.f16.f32",
-    "mma.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
-    "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32",
+    *(
+        f"mma.sync.aligned.{shape} {{%r0,%r1,%r2,%r3}}, {{%r0,%r1,%r2,%r3}}, {{%r4,%r5}}, {{%r0,%r1,%r2,%r3}}"
+        for shape in (
+            "m16n8k8.row.col.f32.bf16.bf16.f32",
+            "m16n8k8.row.col.f32.tf32.tf32.f32",
+            "m16n8k16.row.row.f32.bf16.bf16.f32",
+            "m16n8k16.row.col.f16.f16.f16.f16",
+            "m16n8k32.row.col.s32.s8.s8.s32",
+            "m16n8k16.row.col.f32.bf16.f16.f32",
+            "m16n8k32.row.col.f32.bf16.bf16.f32",
+            "m16n8k16.row.col.f32.e4m3.e4m3.f32",
+        )
+    ),
+    "ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r0,%r1,%r2}, [%r4]",
+    "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r0,%r1,%r2}, [%r4]",
 ]
-
-
-@pytest.mark.parametrize("form", REFUSED)
-def test_a_shape_that_no_card_has_or_nobody_tried_is_refused(form):
-    with pytest.raises(NotExecutable, match=f"not known here: {form}"):
-        snippets.kernel(f"{form} {{%r0,%r1,%r2,%r3}}, {{%r0,%r1,%r2,%r3}}, {{%r4,%r5}}, {{%r0,%r1,%r2,%r3}};")
-
-
-REFUSED_LOADS = [
-    "ldmatrix.sync.aligned.m8n8.x3.shared.b16",
-    "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8",
-]
-
-
-@pytest.mark.parametrize("form", REFUSED_LOADS)
-def test_a_matrix_load_that_no_card_has_or_nobody_tried_is_refused(form):
-    with pytest.raises(NotExecutable, match=f"not known here: {form}"):
-        snippets.kernel(f"{form} {{%r0,%r1,%r2}}, [%r4];")
-
-
 FORMS = [
     *(mma_form(*shape) for shape in SHAPES),
     *(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
 
-from kernels.contract.processes import ROOT
-from kernels.evidence import child_process
+from tests.kernels.compiling import told
 from tests.kernels.executed import mutations
 
 STORED = json.loads(mutations.TABLE.read_text(encoding="utf-8"))
@@ -23,16 +20,7 @@ WATCHED = [kind for kind in mutations.KINDS if kind not in mutations.NOT_WATCHED
 @pytest.fixture(scope="module")
 def made():
     """The table of the chosen cases, made now in a process that compiles."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.kernels.executed.mutations", "--only", ",".join(CHOSEN)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=child_process.environment(interpret=False),
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)["cases"]
+    return told("-m", "tests.kernels.executed.mutations", "--only", ",".join(CHOSEN))["cases"]
 
 
 def entries(cases):

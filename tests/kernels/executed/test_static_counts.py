@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from kernels.contract.processes import ROOT
 from kernels.contract.targets import TARGETS
-from kernels.evidence import child_process, executed
+from kernels.evidence import executed
 from kernels.evidence.compiled import listing
 from kernels.evidence.executed.arithmetic import TABLE
+from tests.kernels.compiling import told
 from tests.kernels.executed import snippets
 from tests.kernels.executed.test_ptx import ONE_EACH
 
@@ -73,16 +71,7 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found():
     """Of "sm_90 matmul" and each kind: how many in PTX and in machine code."""
-    done = subprocess.run(
-        [sys.executable, "-c", COUNT, json.dumps([SAME, KERNELS])],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=child_process.environment(interpret=False),
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+    return told("-c", COUNT, json.dumps([SAME, KERNELS]))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
