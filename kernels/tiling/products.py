@@ -159,9 +159,12 @@ def split(m: int, k: int, n: int, dtype: str | None = None, target: Target | str
 
 def candidates(m: int, k: int, n: int, dtype: str, target: Target) -> tuple[Plan, ...]:
     """The tiles not far higher than m rows, most reuse first."""
-    tiles = table(dtype, target, aligned=k % 16 == 0 and n % 16 == 0)
+    aligned = k % 16 == 0 and n % 16 == 0
+    tiles = table(dtype, target, aligned)
     rows = min(max(power_of_two(m), 16), tiles[0].block_m)
-    fitting = (t for t in tiles if min(rows, 64) <= t.block_m <= rows)
+    fitting = tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows)
+    if not aligned:  # how many registers the addresses take, only ptxas knows
+        return fitting
     return tuple(replace(t, max_registers=_registers(t, dtype, target)) for t in fitting)
 
 

@@ -6,7 +6,9 @@ import contextlib
 import fcntl
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from kernels.contract import devices
@@ -18,7 +20,11 @@ from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
 from tests.kernels.toy import experiment as toy
 
-Case = tuple[str, str, tuple[tuple[str, int], ...], str]  # key, chip, sizes, dtype
+Sizes = Mapping[str, int]
+Wanted = tuple[
+    Experiment, str, Sizes, str, Mapping[str, Any]
+]  # experiment, chip, sizes, dtype, changes of the plan
+Case = tuple[str, str, tuple[Any, ...], str, tuple[Any, ...]]  # the same as a key
 
 EXPERIMENTS = all_experiments()
 KNOWN = {**EXPERIMENTS, "toy": toy}
@@ -34,6 +40,8 @@ LLAMA = {"d_model": 4096, "d_ff": 14_336}
 ATTENTION = {"batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": 8192}
 PROMPT = {"batch": 1, "length": 8192, "heads": 32, "kv_heads": 8, "head_dim": 128}
 HEAD = {"m": 1, "k": 4096, "n": 14_336}
+UNALIGNED = {"m": 64, "k": 1000, "n": 1000}
+LONGEST_ROW = {**PROMPT, "length": 32_768}
 FEW, SQUARE = {"m": 1, "k": 1024, "n": 1024}, {"m": 64, "k": 1024, "n": 1024}
 
 # What no sweep has: (key, chip, sizes, dtype or None for the best, the main kernel's instruction).
@@ -44,7 +52,11 @@ MORE: list[tuple[str, str, dict[str, int], str | None, str]] = [
     ("mlp", "sm_120", {"m": 4096, **LLAMA}, None, "mma.sync"),
     ("flash_attention", "sm_89", PROMPT, None, "mma.sync"),
     ("flash_attention", "sm_120", PROMPT, None, "mma.sync"),
+    ("flash_attention", "sm_90", {**PROMPT, "head_dim": 64}, None, "wgmma"),
+    ("flash_attention", "sm_100", {**PROMPT, "head_dim": 64}, None, "tcgen05.mma"),
     ("flash_attention", "sm_90", {**PROMPT, "head_dim": 256}, None, "wgmma"),
+    ("unfused_attention", "sm_90", LONGEST_ROW, None, "wgmma"),
+    ("linear", "sm_90", UNALIGNED, None, "wgmma"),
     # a group of 4 query heads is too few for the newer instruction, 64 are enough
     ("decode_attention", "sm_89", ATTENTION, None, "mma.sync"),
     ("decode_attention", "sm_90", ATTENTION, None, "mma.sync"),
@@ -69,6 +81,17 @@ SPECIALISED: list[tuple[dict[str, int], str, bool]] = [
     (SQUARE, "fp16", True),
 ]
 
+# Of flash attention, for a head_dim of 128 on Hopper and Blackwell.
+LARGE_TILE = {"block_m": 128, "block_n": 128, "num_warps": 8, "num_stages": 2}
+# What is true only of what a plan did not choose: (key, chip, sizes, changes of the plan).
+CHANGED: list[tuple[str, str, dict[str, int], dict[str, Any]]] = [
+    ("gemv", "sm_80", HEAD, {"block_k": 512, "block_n": 8}),
+    ("gemv", "sm_90", HEAD, {"block_k": 512, "block_n": 8}),
+    ("linear", "sm_80", FEW, {"max_registers": None}),
+    ("flash_attention", "sm_80", {**PROMPT, "head_dim": 256}, {"block_m": 128}),
+    ("flash_attention", "sm_90", {**PROMPT, "head_dim": 96}, LARGE_TILE),
+]
+
 
 def chips(experiment: Experiment) -> list[str]:
     """Matrix kernels have an instruction to show on each chip; the others are alike on most.
@@ -88,48 +111,68 @@ def launched(experiment: Experiment, chip: str) -> Iterator[tuple[dict[str, int]
             yield from ((sizes, dtype) for rung in RUNGS for sizes in sweep(experiment, rung))
 
 
-def planned() -> list[tuple[Experiment, str, dict[str, int], str]]:
-    """Every (experiment, chip, sizes, dtype) that is compiled for the tests, each once."""
-    wanted: dict[Case, tuple[Experiment, str, dict[str, int], str]] = {}
+def planned() -> list[Wanted]:
+    """Every experiment, chip, sizes, dtype and changed plan that is compiled for the tests, each once."""
+    wanted: dict[Case, Wanted] = {}
 
-    def add(one: Experiment, chip: str, sizes: dict[str, int], dtype: str | None) -> None:
-        kind = dtype or one.best_dtype(target(chip))
-        wanted.setdefault(case(one.key, chip, sizes, kind), (one, chip, sizes, kind))
+    def add(
+        key: str, chip: str, sizes: Sizes, dtype: str | None = None, plan: Mapping[str, Any] | None = None
+    ) -> None:
+        kind = dtype or KNOWN[key].best_dtype(target(chip))
+        wanted.setdefault(case(key, chip, sizes, kind, plan), (KNOWN[key], chip, sizes, kind, plan or {}))
 
-    for one in EXPERIMENTS.values():
+    for name, one in EXPERIMENTS.items():
         for chip in TARGETS:
             if chip in WHOLE and not compiled.why_not(one, target(chip)):
                 for sizes, dtype in launched(one, chip):
-                    add(one, chip, sizes, dtype)
+                    add(name, chip, sizes, dtype)
             elif chip in chips(one):
-                add(one, chip, sweep(one, "compiled")[-1], None)
+                add(name, chip, sweep(one, "compiled")[-1])
     for key, chip, sizes, own, _ in MORE:
-        add(KNOWN[key], chip, sizes, own)
+        add(key, chip, sizes, own)
+    for key, chip, sizes, plan in CHANGED:
+        add(key, chip, sizes, plan=plan)
     for sizes, dtype, _ in [(SQUARE, "bf16", False), *SPECIALISED]:
-        add(toy, "sm_90", sizes, dtype)
+        add("toy", "sm_90", sizes, dtype)
     return list(wanted.values())
 
 
-def case(key: str, chip: str, sizes: dict[str, int], dtype: str | None = None) -> Case:
+def case(
+    key: str, chip: str, sizes: Sizes, dtype: str | None = None, plan: Mapping[str, Any] | None = None
+) -> Case:
     """What `every` keeps its rows under. dtype: by default the best."""
-    return key, chip, tuple(sizes.items()), dtype or KNOWN[key].best_dtype(target(chip))
+    kind = dtype or KNOWN[key].best_dtype(target(chip))
+    return key, chip, tuple(sizes.items()), kind, tuple((plan or {}).items())
 
 
 @functools.cache
 def every() -> dict[Case, list[Compiled]]:
-    """The rows of each case, a kernel each: all of it compiled in one child, once for all workers."""
-    wanted = planned()
-    with _alone():
-        rows = iter(compiled.cases(wanted))
+    """The rows of each case, a kernel each: compiled once for all workers, in a child for each core."""
+    groups: dict[str, list[Wanted]] = {}
+    for one in planned():
+        groups.setdefault(one[1] if one[1] in WHOLE else "others", []).append(one)
+    with _alone(), ThreadPoolExecutor(os.cpu_count()) as children:
+        made = children.map(_rows, groups.values())
+        return {key: rows for some in made for key, rows in some.items()}
+
+
+def _rows(wanted: list[Wanted]) -> dict[Case, list[Compiled]]:
+    rows = iter(compiled.cases(wanted))
     made = {case(one.key, *rest): [next(rows) for _ in range(launches(one, *rest))] for one, *rest in wanted}
     assert next(rows, None) is None
     return made
 
 
-def launches(experiment: Experiment, chip: str, sizes: dict[str, int], dtype: str) -> int:
+def planned_for(key: str, chip: str, sizes: Sizes, dtype: str | None = None) -> Any:
+    """The plan of an experiment there. dtype: by default the best."""
+    one, where = KNOWN[key], target(chip)
+    return one.plan(**sizes, dtype=dtype or one.best_dtype(where), target=where)
+
+
+def launches(one: Experiment, chip: str, sizes: Sizes, dtype: str, changes: Mapping[str, Any]) -> int:
     """How many kernels one run of it starts there."""
-    plan = experiment.plan(**sizes, dtype=dtype, target=target(chip))
-    return len(experiment.meta_launches(plan, dtype, **sizes))
+    plan = planned_for(one.key, chip, sizes, dtype)
+    return len(one.meta_launches(replace(plan, **changes) if changes else plan, dtype, **sizes))
 
 
 @contextlib.contextmanager

@@ -28,8 +28,9 @@ class Compiled:
     instruction: "mma.sync", "wgmma", "tcgen05.mma", "mfma", or "none" for a kernel without a
     matrix product; opcode: the commonest such instruction in the listing. spill_bytes is 0 when
     every value stayed in registers. wide_loads of loads fetch 16 bytes at once. limited_by: what
-    stops another block from living on the same multiprocessor. code: names the machine code; rows with
-    the same one run the same instructions. loops: see `loops.Loop`.
+    stops another block from living on the same multiprocessor. plan: what was put in place of the
+    plan's own. code: names the machine code; rows with the same one run the same instructions. loops: see
+    `loops.Loop`.
     """
 
     kernel: str
@@ -52,6 +53,7 @@ class Compiled:
     tensor_memory_columns: int = 0
     scalar_registers: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
     code: str = ""
     loops: tuple[Loop, ...] = ()
 
@@ -149,9 +151,10 @@ def run(
 
 
 def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tuple[Compiled, ...]:
-    """Compile each (experiment, target's name, sizes[, dtype]) in one child process, in that order.
+    """Compile each (experiment, target's name, sizes[, dtype[, plan]]) in one child process, in that order.
 
-    dtype: where a case doesn't say its own; by default the experiment's first that the target has.
+    dtype: where a case doesn't say its own; by default the experiment's first that the target has. plan:
+    fields to put in place of those that the experiment's plan has there, {"num_stages": 2}.
     """
     requests = []
     for experiment, name, sizes, *own in wanted:
@@ -166,6 +169,7 @@ def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tup
                 "target": name,
                 "dtype": kind or experiment.best_dtype(chip),
                 "sizes": sizes,
+                "plan": dict(own[1]) if own[1:] else {},
             }
         )
     answers = child_process.cached(requests, interpret=False)
@@ -176,7 +180,7 @@ def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tup
 
 def _row(request: Mapping[str, Any], facts: Mapping[str, Any]) -> Compiled:
     found = tuple(Loop(**loop) for loop in facts["loops"])
-    named = {name: request[name] for name in ("target", "dtype", "sizes")}
+    named = {name: request[name] for name in ("target", "dtype", "sizes", "plan")}
     return Compiled(**{**facts, **named, "loops": found})
 
 

@@ -11,7 +11,7 @@ import collections
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from kernels.contract.targets import Target, occupancy
@@ -25,8 +25,9 @@ from kernels.evidence.stand_in import activate
 def compile_requests(requests: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]] | Exception]:
     """Compile an experiment for a target, for each request: facts of each launch, or what went wrong.
 
-    A request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}}. Triton
-    compiles once for all launches of this process that share a specialisation, and all is read at once.
+    A request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}, "plan":
+    {...}}, the last to change what the experiment plans. Triton compiles once for all launches of this
+    process that share a specialisation, and all is read at once.
     """
     answers: list[Any] = []
     made: dict[str, list[Any]] = {}  # target -> what was compiled for it
@@ -50,6 +51,8 @@ def _compiled(request: dict[str, Any]) -> list[tuple[str, Any]]:
     experiment = find(request["experiment"])
     target, dtype, sizes = find_target(request["target"]), request["dtype"], request["sizes"]
     plan = experiment.plan(**sizes, dtype=dtype, target=target)
+    if request.get("plan"):
+        plan = replace(plan, **request["plan"])
     activate(target)
     return [
         (
