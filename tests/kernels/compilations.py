@@ -56,6 +56,7 @@ MORE: list[tuple[str, str, dict[str, int], str | None, str]] = [
     ("flash_attention", "sm_100", {**PROMPT, "head_dim": 64}, None, "tcgen05.mma"),
     ("flash_attention", "sm_90", {**PROMPT, "head_dim": 256}, None, "wgmma"),
     ("unfused_attention", "sm_90", LONGEST_ROW, None, "wgmma"),
+    ("linear", "sm_80", FEW, None, "mma.sync"),
     ("linear", "sm_90", UNALIGNED, None, "wgmma"),
     # a group of 4 query heads is too few for the newer instruction, 64 are enough
     ("decode_attention", "sm_89", ATTENTION, None, "mma.sync"),

@@ -100,7 +100,7 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
         "two for each sum that a thread keeps, and forty": so.the_estimate_agrees_with_the_compiler,
         "Shared memory:": so.the_estimate_agrees_with_the_compiler,
         "where the matrix units don't read shared memory": so.operands_come_from_shared_memory,
-        "What a thread may have with the programs of a wave": so.as_many_fit_as_the_plan_counts_on,
+        "What a thread may have with SIDE_BY_SIDE programs": so.as_many_fit_as_the_plan_counts_on,
         "Stages are what keeps bytes in flight": so.a_loop_fetches_ahead,
         "two programs of a small tile on one multiprocessor": so.two_small_tiles_fit,
         "two stages are prefetching into registers": so.amd_prefetches_into_registers,
