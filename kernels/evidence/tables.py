@@ -150,7 +150,11 @@ def _conflicts(row: Executed) -> str:
 
 
 def compiled(axis: str, rows: Sequence[Compiled]) -> Table:
-    """Instruction, registers, spills, shared memory, occupancy: one row a target and size."""
+    """Instruction, registers, spills, shared memory, occupancy, and what a turn of the loop does.
+
+    One row a target and size; nothing of loops where none was found.
+    """
+    loops = any(r.hot for r in rows)
     columns = [
         Column("target", say("target")),
         Column(axis, axis, _whole),
@@ -163,6 +167,14 @@ def compiled(axis: str, rows: Sequence[Compiled]) -> Table:
         Column("spills", say("spills"), align="left"),
         Column("shared", say("shared memory"), align="right"),
         Column("occupancy", say("occupancy"), align="right"),
+        *(
+            [
+                Column("barriers", say("barriers in the loop"), _whole),
+                Column("wide", say("wide loads in the loop"), align="right"),
+            ]
+            if loops
+            else []
+        ),
     ]
     cells = [
         {
@@ -173,6 +185,10 @@ def compiled(axis: str, rows: Sequence[Compiled]) -> Table:
             "spills": f"{r.spill_bytes} B" if r.spills else say("none"),
             "shared": f"{r.shared_bytes / 1024:.3g} KiB" if r.shared_bytes else say("none"),
             "occupancy": f"{100 * r.occupancy:.0f} %",
+            "barriers": r.hot.barriers if r.hot else None,
+            "wide": _of(r.hot.wide_loads + r.hot.wide_async_copies, r.hot.loads + r.hot.async_copies)
+            if r.hot
+            else None,
         }
         for r in rows
     ]
@@ -220,6 +236,10 @@ def rungs(status: Mapping[str, str]) -> Table:
 def finding(words: str) -> str:
     """The sentence that the numbers of the table above come to, as HTML."""
     return f'<p class="rl-finding">{html.escape(words)}</p>'
+
+
+def _of(part: int, whole: int) -> str:
+    return say("{part} of {whole}", part=part, whole=whole)
 
 
 def _whole(value: float) -> str:

@@ -9,7 +9,7 @@ import torch
 from book import cost
 from kernels.contract import devices
 from kernels.contract.errors import NotExecutable
-from kernels.evidence import PhysicsDisagrees, compiled, confirm, executed, timed
+from kernels.evidence import PhysicsDisagrees, compiled, confirm, executed, tables, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
 from kernels.linear import experiment as linear
@@ -38,6 +38,17 @@ def test_the_main_kernel_is_compiled_at_every_size_for_the_chosen_card(evidence)
     own = [(c.sizes["m"], c.instruction) for c in evidence.compiled if c.target == "sm_90"]
     assert own == [(1, "mma.sync"), (64, "wgmma")]
     assert {c.target for c in evidence.compiled} == {"sm_80", "sm_89", "sm_90", "sm_100", "sm_120", "gfx942"}
+
+
+def test_the_compiled_table_says_what_stands_in_the_loop(evidence):
+    row = next(row for row in evidence.compiled if row.target == "sm_90" and row.sizes["m"] == 64)
+    shown = next(repr(block) for block in evidence.tables() if "compiled: toy" in repr(block))
+    assert "barriers in the loop" in shown and "wide loads in the loop" in shown
+    assert (
+        f"{row.hot.wide_async_copies + row.hot.wide_loads} of {row.hot.async_copies + row.hot.loads}" in shown
+    )
+    without = [dataclasses.replace(row, loops=()) for row in evidence.compiled]
+    assert "loop" not in repr(tables.compiled("m", without))
 
 
 def test_what_is_compiled_is_executed_at_every_size_for_the_chosen_card_and_once_for_the_others(evidence):
