@@ -49,7 +49,7 @@ def fma_chain(x: torch.Tensor, k: int) -> torch.Tensor:
 
 
 def plan(n: int, k: int, dtype: str | None = None, target: Target | str | None = None) -> Plan:
-    """Blocks as for `stream`: each thread then has 8 to 32 independent chains, which hides latency."""
+    """Blocks as for `stream`: each thread then has 4 to 32 independent chains, which hides latency."""
     checks.sizes(k=k)
     return stream.plan(n, dtype or "fp32", target)
 

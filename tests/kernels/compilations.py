@@ -6,9 +6,12 @@ import contextlib
 import fcntl
 import functools
 import os
+import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from kernels.contract import devices
@@ -35,6 +38,23 @@ RUNGS = ("counted", "timed", "compiled")
 # EVERY_CHIP=1 compiles all of it in every dtype for every chip (`make test-specialisations`, minutes).
 EVERYTHING = bool(os.environ.get("EVERY_CHIP"))
 WHOLE = tuple(TARGETS) if EVERYTHING else (devices.STAND_IN,)
+
+ROOT = Path(__file__).parents[2]
+TRITON = version("triton")
+(PINNED,) = re.findall(r"^triton==([\d.]+)", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.M)
+
+# Bytes that leave the registers of a thread, by Triton, kernel and chip, and why nobody has mended that.
+# Tiles are chosen by what the pinned Triton makes of them; with it nothing spills anywhere.
+SPILLS: dict[str, dict[tuple[str, str], tuple[int, str]]] = {
+    "3.8.0": {
+        ("decode attention", "sm_90"): (8, "of ragged caches; its ptxas stops at 128 registers"),
+        ("flash attention", "sm_100"): (32, "with head_dim 64; its ptxas wants more than 255 registers"),
+    },
+    "3.9.0": {
+        ("flash attention", "sm_100"): (32, "with head_dim 64; its ptxas wants more than 255 registers"),
+        ("flash attention", "gfx942"): (12, "its LLVM wants more than the 256 registers of a lane"),
+    },
+}
 
 LLAMA = {"d_model": 4096, "d_ff": 14_336}
 ATTENTION = {"batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": 8192}

@@ -130,7 +130,7 @@ def a_chain_stays_in_registers() -> None:
 def a_thread_has_chains() -> None:
     for row in rows("fma_chain"):
         plan = planned_for("fma_chain", row.target, row.sizes)
-        assert 8 <= plan.block / (row.warps * TARGETS[row.target].warp_size) <= 32
+        assert 4 <= plan.block / (row.warps * TARGETS[row.target].warp_size) <= 32
 
 
 def a_matrix_unit_takes_sixteen_rows() -> None:
