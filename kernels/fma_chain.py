@@ -29,7 +29,7 @@ def fma_chain_kernel(
     x = tl.load(x_ptr + offsets, mask=inside, other=0.0)
     x = x.to(tl.float32)  # [BLOCK], kept in registers
     for _ in range(LINKS // 16):
-        # Written out 16 times: no loop counter between the links.
+        # 16 links a turn, written out.
         for _ in tl.static_range(16):
             x = x * scale + shift
     for _ in tl.static_range(LINKS % 16):

@@ -20,7 +20,7 @@ from kernels.tiling.integers import ceil_div, power_of_two
 
 ROWS = 16  # the matrix units' smallest tile: fewer query heads are padded up to it
 MOST_ROWS = 64  # more query heads than this on one KV head take several tiles
-PROGRAMS_PER_SM = 2  # what fits side by side, with the stages that `_tile` gives them
+PROGRAMS_PER_SM = 2  # of four warps, what fits side by side with the stages that `_tile` gives them
 MAX_SPLITS = 256
 WORKSPACE_SHARE = 0.25  # partial results may add at most this share of the cache's bytes
 
@@ -111,7 +111,8 @@ def plan(
     partials = 2 * cost.FP32_BYTES * (heads // kv_heads) * (head_dim + 1)
     shortest = partials / (WORKSPACE_SHARE * 2 * head_dim * catalog.itemsize(dtype))
     most = min(int(context / shortest), MAX_SPLITS)
-    room = waves.Room(target.sm_count, PROGRAMS_PER_SM, PROGRAMS_PER_SM)
+    fit = programs_per_sm(warps)
+    room = waves.Room(target.sm_count, fit, fit)
     parts = waves.parts(tiles, blocks, room, most, WORKSPACE_SHARE * shortest / context)
     each = ceil_div(blocks, parts)  # blocks, shared out evenly
     return Plan(min(group, rows), rows, dim, block, parts, each * block, warps, stages)
@@ -172,11 +173,18 @@ def _softmax_flops(plan: Plan, batch: int, heads: int, kv_heads: int, context: A
     return flops
 
 
+def programs_per_sm(warps: int) -> int:
+    """How many programs of so many warps fit on a multiprocessor, two of four or one of eight."""
+    return PROGRAMS_PER_SM if warps == 4 else 1
+
+
 def _tile(rows: int, dim: int, target: Target) -> tuple[int, int, int]:
     """(block_context, warps, stages): what keeps most bytes in flight without spilling a register."""
     small_shared = target.max_shared_per_block < 100 * 1024
     block = 32 if dim > 128 or (small_shared and dim > 64) else 64
     if target.backend == "hip" or not target.has_tensor_cores:  # no copies into shared memory meanwhile
-        return block, 4, 2
-    stages = 4 if target.max_shared_per_block > 200 * 1024 else 3  # two programs fit side by side
-    return block, 4 if rows * dim <= 4096 else 8, stages
+        return block, 4 if rows * dim <= 8192 else 8, 2
+    warps = 4 if rows * dim <= 4096 else 8
+    if small_shared and dim > 128:  # K and V of one block take a third of it
+        return block, warps, 2
+    return block, warps, 4 if target.max_shared_per_block > 200 * 1024 else 3

@@ -89,7 +89,7 @@ _LARGE_SHARED = (
     Plan(16, 64, 128, 4, 4),
 )
 _MEDIUM_SHARED = (Plan(128, 128, 64, 8, 3), *_LARGE_SHARED[2:])
-_SMALL_SHARED = (  # at most 99 KiB a block, and two blocks should fit in 100
+_SMALL_SHARED = (  # at most 99 KiB a block; of all but the first, two blocks fit in 100
     Plan(128, 128, 64, 8, 3),
     Plan(64, 128, 32, 4, 3),
     Plan(64, 64, 64, 4, 3),
@@ -162,10 +162,8 @@ def candidates(m: int, k: int, n: int, dtype: str, target: Target) -> tuple[Plan
     aligned = k % 16 == 0 and n % 16 == 0
     tiles = table(dtype, target, aligned)
     rows = min(max(power_of_two(m), 16), tiles[0].block_m)
-    fitting = tuple(t for t in tiles if min(rows, 64) <= t.block_m <= rows)
-    if not aligned:  # how many registers the addresses take, only ptxas knows
-        return fitting
-    return tuple(replace(t, max_registers=_registers(t, dtype, target)) for t in fitting)
+    fitting = (t for t in tiles if min(rows, 64) <= t.block_m <= rows)
+    return tuple(registered(t, dtype, target, aligned) for t in fitting)
 
 
 def fullest(
@@ -195,7 +193,8 @@ def resident(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> Occupa
 
     Registers: two for each sum that a thread keeps, and forty. Shared memory: a buffer for each
     stage, less the one that waits in registers where the matrix units don't read shared memory
-    themselves. The tests hold it to what the compiler says.
+    themselves. The tests hold it to what the compiler says of every tile; of rows that aren't aligned,
+    whose addresses take registers as well, fewer fit.
     """
     threads = tile.num_warps * target.warp_size
     sums = at_once * tile.block_m * tile.block_n // threads
@@ -206,12 +205,16 @@ def resident(tile: Plan, dtype: str, target: Target, at_once: int = 1) -> Occupa
     return occupancy(target, registers=registers, shared_bytes=int(stages * piece), warps=tile.num_warps)
 
 
-def _registers(tile: Plan, dtype: str, target: Target) -> int | None:
-    """What a thread may have beside the programs that hide its waits; AMD's compiler isn't asked."""
-    if target.backend == "hip":
-        return None
+def registered(tile: Plan, dtype: str, target: Target, aligned: bool = True) -> Plan:
+    """`tile` with what a thread may have beside the programs that hide its waits.
+
+    Nothing is said where AMD's compiler decides, and for rows that aren't aligned: how many registers
+    their addresses take, only ptxas knows.
+    """
+    if target.backend == "hip" or not aligned:
+        return tile
     threads = tile.num_warps * target.warp_size * room(tile, dtype, target).busy
-    return min(target.registers // threads // 8 * 8, MAX_REGISTERS)
+    return replace(tile, max_registers=min(target.registers // threads // 8 * 8, MAX_REGISTERS))
 
 
 @lru_cache(maxsize=4096)  # a launcher asks the same again and again

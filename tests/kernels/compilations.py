@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kernels.evidence import child_process, compiled
 from kernels.evidence.compiled import Compiled
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
+from kernels.tiling import products
 from tests.kernels.toy import experiment as toy
 
 Sizes = Mapping[str, int]
@@ -64,10 +65,14 @@ UNALIGNED = {"m": 64, "k": 1000, "n": 1000}
 LONGEST_ROW = {**PROMPT, "length": 32_768}
 FEW, SQUARE = {"m": 1, "k": 1024, "n": 1024}, {"m": 64, "k": 1024, "n": 1024}
 
+# Query heads on one KV head, of the widest head that decode attention takes: few and many of them.
+WIDEST_HEADS = (8, 64)
+
 # What no sweep has: (key, chip, sizes, dtype or None for the best, the main kernel's instruction).
 MORE: list[tuple[str, str, dict[str, int], str | None, str]] = [
     ("toy", "sm_90", FEW, None, "mma.sync"),  # few rows: the older one
     ("linear", "sm_80", {"m": 64, "k": 256, "n": 256}, "fp32", "none"),  # true fp32, no tf32
+    ("toy", "sm_80", SQUARE, "fp32", "mma.sync"),  # nobody said so, and it is tf32
     ("mlp", "sm_89", {"m": 4096, **LLAMA}, None, "mma.sync"),
     ("mlp", "sm_120", {"m": 4096, **LLAMA}, None, "mma.sync"),
     ("flash_attention", "sm_89", PROMPT, None, "mma.sync"),
@@ -114,6 +119,30 @@ CHANGED: list[tuple[str, str, dict[str, int], dict[str, Any]]] = [
 ]
 
 
+# Prompts for which flash attention takes the first and the last of its tiles.
+PROMPTS = [
+    {**PROMPT, "length": length, "head_dim": dim} for dim in (64, 96, 128, 256) for length in (8192, 16)
+]
+
+
+def tiles() -> Iterator[tuple[str, bool, products.Plan]]:
+    """(chip, whether for aligned rows, tile) of all that a product could be cut into.
+
+    For the chips that are compiled whole, and one whose shared memory is small.
+    """
+    for chip in dict.fromkeys([*WHOLE, "sm_89"]):
+        if target(chip).has_tensor_cores:
+            for aligned in (True, False):
+                for tile in products.table("bf16", target(chip), aligned):
+                    yield chip, aligned, products.registered(tile, "bf16", target(chip), aligned)
+
+
+def tile_case(chip: str, aligned: bool, tile: products.Plan) -> tuple[str, str, Sizes, Mapping[str, Any]]:
+    """(key, chip, sizes, plan) for which `linear` is compiled in this tile."""
+    length = 4096 if aligned else 4001
+    return "linear", chip, {"m": 128, "k": length, "n": length}, asdict(tile)
+
+
 def chips(experiment: Experiment) -> list[str]:
     """Matrix kernels have an instruction to show on each chip; the others are alike on most.
 
@@ -149,9 +178,16 @@ def planned() -> list[Wanted]:
                     add(name, chip, sizes, dtype)
             elif chip in chips(one):
                 add(name, chip, sweep(one, "compiled")[-1])
+    for chip in compiled.targets_of(EXPERIMENTS["decode_attention"]):
+        for heads in WIDEST_HEADS:
+            add("decode_attention", chip, {**ATTENTION, "heads": heads, "kv_heads": 1, "head_dim": 256})
     for key, chip, sizes, own, _ in MORE:
         add(key, chip, sizes, own)
-    for key, chip, sizes, plan in CHANGED:
+    for chip in WHOLE:
+        if chip in compiled.targets_of(EXPERIMENTS["flash_attention"]):
+            for sizes in PROMPTS:
+                add("flash_attention", chip, sizes)
+    for key, chip, sizes, plan in [*CHANGED, *(tile_case(*each) for each in tiles())]:
         add(key, chip, sizes, plan=plan)
     for sizes, dtype, _ in [(SQUARE, "bf16", False), *SPECIALISED]:
         add("toy", "sm_90", sizes, dtype)

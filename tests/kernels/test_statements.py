@@ -24,12 +24,13 @@ ROOT = Path(__file__).parents[2]
 SPEAKS = re.compile(
     r"barrier|register|shared memory|spill|\bwait|\bthread|instruction|in flight|(?:wide|narrow|widest) load"
     r"|matrix unit|(?:share|on) (?:a|one) multiprocessor|programs a multiprocessor"
-    r"|side by side, with the stages|Hopper|Blackwell|ptxas",
+    r"|\bfits? (?:on|in|side by side)\b|KiB|Hopper|Blackwell|ptxas"
+    r"|when compiling|loop counter|one loop|\bfly\b|tf32|the hardware has",
     re.IGNORECASE,
 )
 # In chapters "threads" and "waits" are mostly something else.
 SPEAKS_IN_PROSE = re.compile(
-    r"barrier|register|shared memory|spill|wide load|(?:matrix|older) instruction|mma\.sync|wgmma|tcgen05",
+    r"barrier|register|shared memory|spill|wide load|instruction|mma\.sync|wgmma|tcgen05",
     re.IGNORECASE,
 )
 
@@ -41,6 +42,7 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
     },
     "flash_attention.py": {
         "takes a mask in every load, and the registers for it": so.a_mask_takes_registers,
+        "with exp2, which the hardware has": so.flash_takes_exponentials_of_the_hardware,
         "what fits registers and shared memory": so.nothing_spills("flash_attention"),
         "takes 128 rows wherever no register is spilled": so.flash_takes_128_rows,
         "With head_dim 64 two programs share a multiprocessor": so.flash_shares_a_multiprocessor,
@@ -70,12 +72,20 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
         "only here threads wait for each other": so.gemv_meets_in_registers,
     },
     "kv_append.py": {
+        "Up to 2 KiB of K a program": so.an_append_is_wide,
         "16 bytes for each of its 128 threads": so.an_append_is_wide,
         "need not wait for the position": so.an_append_loads_before_it_knows_where,
     },
     "matmul.py": {
         "the matrix units' own ceiling": so.a_product_uses_the_matrix_units,
+        "nothing needs a mask, known when compiling": so.whole_tiles_need_no_mask,
+        "The default rounds fp32 operands to tf32": so.triton_rounds_fp32_unasked,
         "keeps the sum in registers": so.the_sum_stays_in_registers("matmul", "matmul"),
+    },
+    "persistent_matmul.py": {
+        "the next tile's first loads wait until": so.a_tile_is_stored_behind_its_loop,
+        "the loop over K are one loop (`flatten`), so they fly while": so.persistent_programs_have_one_loop,
+        "no more programs than fit on `target` at once": so.persistent_programs_fit_at_once,
     },
     "mlp.py": {
         "multiplies them in registers": so.the_sum_stays_in_registers("mlp", "gate and up"),
@@ -87,34 +97,41 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
         "keeps a row of scores in the registers": so.a_row_of_scores_stays_in_registers,
     },
     "tiling/decode.py": {
-        "whole waves of two programs a multiprocessor": so.decode_fits_twice,
+        "whole waves of two programs a multiprocessor": so.decode_fits_as_often_as_planned,
         "what keeps most bytes in flight without spilling": so.nothing_spills("decode_attention"),
         "the matrix units' smallest tile": so.matrix_tiles_have_sixteen_rows,
-        "what fits side by side, with the stages": so.decode_fits_twice,
+        "at most 256 numbers of a head fit in one tile": so.decode_fits_as_often_as_planned,
+        "of four warps, what fits side by side with the stages": so.decode_fits_as_often_as_planned,
+        "How many programs of so many warps fit on a multiprocessor": so.decode_fits_as_often_as_planned,
         "no copies into shared memory meanwhile": so.decode_without_copies_into_shared_memory,
     },
     "tiling/products.py": {
-        "as many programs fit as the plan counts on": so.as_many_fit_as_the_plan_counts_on,
-        "Without it ptxas saves registers": so.unasked_ptxas_spills,
+        "what a thread may have.": so.programs_that_hide_waits_fit,
+        "Where nothing is said, ptxas saves registers": so.unasked_ptxas_spills,
         "which wide loads need": so.ragged_rows_are_loaded_narrowly,
         "How many programs of this tile fit on a multiprocessor": so.the_estimate_agrees_with_the_compiler,
         "two for each sum that a thread keeps, and forty": so.the_estimate_agrees_with_the_compiler,
         "Shared memory:": so.the_estimate_agrees_with_the_compiler,
         "where the matrix units don't read shared memory": so.operands_come_from_shared_memory,
-        "What a thread may have with SIDE_BY_SIDE programs": so.as_many_fit_as_the_plan_counts_on,
+        "what a thread may have beside the programs": so.programs_that_hide_waits_fit,
         "Stages are what keeps bytes in flight": so.a_loop_fetches_ahead,
         "two programs of a small tile on one multiprocessor": so.two_small_tiles_fit,
+        "64 KiB of LDS": so.local_memory_holds_a_block,
         "two stages are prefetching into registers": so.amd_prefetches_into_registers,
         "no matrix unit:": so.fp32_uses_no_matrix_unit,
         "narrow loads, each with an address in a register": so.ragged_rows_are_loaded_narrowly,
         "of a thread, in what an instruction can name": so.no_thread_has_more_registers,
         "their matrix units read operands in shared memory": so.operands_come_from_shared_memory,
-        "how many registers the addresses take": so.addresses_take_registers,
+        "how many registers their addresses take": so.addresses_take_registers,
+        "whose addresses take registers as well, fewer fit": so.addresses_take_registers,
+        "at most 99 KiB a block": so.small_shared_memory_holds_two_blocks,
+        "of all but the first, two blocks fit in 100": so.small_shared_memory_holds_two_blocks,
     },
     "01-roofline.ipynb": {
         "multiplies and adds `k` times in registers": so.a_chain_stays_in_registers,
     },
     "02-linear-layers.ipynb": {
+        "the instruction on one chip (sm_90, the H100) changes with": so.the_fast_instruction_needs_64_rows,
         "the fast matrix instruction needs at least 64 rows": so.the_fast_instruction_needs_64_rows,
     },
     "03-prefill-and-decode.ipynb": {
@@ -135,6 +152,8 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
 
 # Said, and no fact of compiled code: (file, words, why it needs no check here).
 NO_FACTS = [
+    ("decode_attention.py", "known when compiling", "what Triton does with a constexpr condition"),
+    ("tiling/waves.py", "how many of them, 1 to `fit`, hide each other's waits", "a definition"),
     (
         "tiling/products.py",
         "programs of one multiprocessor hide each other's waits",
@@ -142,6 +161,7 @@ NO_FACTS = [
     ),
     ("01-roofline.ipynb", "Code that never calls a matrix instruction", "of code in general"),
     ("02-linear-layers.ipynb", "which matrix instruction it got", "asks"),
+    ("02-linear-layers.ipynb", "It is one instruction and two operations", "of every processor"),
     ("STYLE.md", "what happens inside a loop", "names what a rung has"),
     ("STYLE.md", "compiled without spills", "says what test_compiled does"),
 ]
