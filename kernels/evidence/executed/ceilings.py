@@ -51,8 +51,9 @@ def ceilings(row: Executed, card: Accelerator) -> tuple[Ceiling, ...]:
 
     "memory": the formula's compulsory bytes over the bandwidth. "requested": the sectors of 32 bytes that
     warps asked for, as if every request went to memory; caches serve a part of them, so it is no bound.
-    "tensor cores": FLOPs by what is multiplied. "special functions": exponentials and their like. "shared
-    memory": wavefronts of loads, stores and copies; what wgmma and tcgen05 read there is not in them.
+    "tensor cores": FLOPs by what is multiplied. "special functions": exponentials, reciprocals of
+    divisions and their like. "shared memory": wavefronts of loads, stores and copies, the fewest that each
+    may take (`counts.wavefronts`); what wgmma and tcgen05 read there is not in them.
 
     The cycles of the last two pass at the clock at which the card reaches its printed peak. Raises
     Unsupported for a card whose clock the catalog can't tell and for one of another vendor,

@@ -163,7 +163,7 @@ class _Launcher:
     def __init__(self, source: Any, metadata: Any) -> None:
         from triton.runtime.cache import get_cache_manager
 
-        _refuse_too_large(metadata, _cards[-1].target)
+        refuse_too_large(metadata, _cards[-1].target)
         path = get_cache_manager(metadata.hash).get_file(f"{metadata.name}.ptx")
         if path is None:
             raise NotExecutable(f"{metadata.name}: Triton's cache has no PTX of it; let it write its cache.")
@@ -217,7 +217,7 @@ def decoded(text: str) -> ptx.Kernel:
     return decode(ptx.read(text))
 
 
-def _refuse_too_large(metadata: Any, target: Target) -> None:
+def refuse_too_large(metadata: Any, target: Target) -> None:
     """Raises CardRefuses for a kernel that asks for more than a block may have there, before Triton does.
 
     Triton's own OutOfResources is no error that this book knows, and names no kernel.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from kernels import matmul
 from kernels.contract import devices
-from kernels.contract.errors import NotExecutable
+from kernels.contract.errors import CardRefuses, NotExecutable
 from kernels.contract.targets import TARGETS
 from kernels.evidence import executed
-from kernels.evidence.executed.imaginary_card import card
+from kernels.evidence.executed.imaginary_card import card, refuse_too_large
 from tests.kernels import compiling
 
 TWO_CARDS = """
@@ -140,6 +142,27 @@ def test_it_refuses_what_a_card_refuses_and_says_why(told):
     )
     assert "program.py:11: ld.global" in told["past the end"]
     assert "of program 16 is outside every tensor; x is the nearest" in told["past the end"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            {"shared": 232_449},
+            "shared memory = 232,449 bytes a block; sm_100 has 232,448 at most; take smaller",
+        ),
+        (
+            {"tmem_size": 513},
+            "tensor memory = 513 columns a block; sm_100 has 512 at most; take smaller tiles",
+        ),
+        ({"num_warps": 33}, "threads = 1,056 a block; sm_100 has 1,024 at most; take fewer warps"),
+    ],
+)
+def test_each_limit_of_a_block_is_named_with_what_was_asked_and_the_remedy(asked, words):
+    fits = {"name": "k", "shared": 232_448, "tmem_size": 512, "num_warps": 32}
+    refuse_too_large(SimpleNamespace(**fits), TARGETS["sm_100"])
+    with pytest.raises(CardRefuses, match=f"k: {words}"):
+        refuse_too_large(SimpleNamespace(**fits | asked), TARGETS["sm_100"])
 
 
 def test_a_launch_may_touch_the_elements_of_its_views_and_nothing_beside_them(told):
