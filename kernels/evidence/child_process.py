@@ -10,6 +10,7 @@ it (importing torch and Triton) costs more than most answers.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -20,7 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,49 @@ TASKS = {
 TOGETHER = ("compile",)
 
 
+class Child:
+    """A process that answers a list of requests while this one goes on.
+
+    interpret: True for Triton's interpreter, False for compiled kernels.
+    """
+
+    def __init__(self, requests: Sequence[dict[str, Any]], *, interpret: bool) -> None:
+        self._task = requests[0].get("task")
+        self._folder = tempfile.TemporaryDirectory()
+        passing = Path(self._folder.name)
+        self._answers, self._said = passing / "answers.json", passing / "said.txt"
+        asked = passing / "requests.json"
+        asked.write_text(json.dumps(list(requests)), encoding="utf-8")
+        here = environment(interpret=interpret)
+        if not _writable(here.get("TRITON_CACHE_DIR")):
+            here["TRITON_CACHE_DIR"] = str(passing)  # Triton compiles into files: it needs a place for them
+        # Files and no pipes: nobody has to read them for the child to go on.
+        with asked.open() as source, self._answers.open("w") as answers, self._said.open("w") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kernels.evidence.child_process"],
+                stdin=source,
+                stdout=answers,
+                stderr=said,
+                cwd=ROOT,
+                env=here,
+            )
+
+    def answers(self, timeout: float = 900) -> list[dict[str, Any]]:
+        """What it answered, as `main` writes it, once it has ended; RuntimeError if it broke down."""
+        code = self._process.wait(timeout)
+        if code:
+            tail = "\n".join(self._said.read_text(encoding="utf-8").strip().splitlines()[-15:])
+            raise RuntimeError(f"The child process for {self._task!r} ended with code {code}:\n{tail}")
+        return json.loads(self._answers.read_text(encoding="utf-8"))
+
+    def close(self) -> None:
+        """End it if it still works, and remove its files."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._folder.cleanup()
+
+
 def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float = 900) -> list[Any]:
     """Answer `requests` in one child process and return the answers, in order.
 
@@ -48,26 +92,8 @@ def run(requests: Sequence[dict[str, Any]], *, interpret: bool, timeout: float =
     """
     if not requests:
         return []
-    here = environment(interpret=interpret)
-    with tempfile.TemporaryDirectory() as passing:
-        if not _writable(here.get("TRITON_CACHE_DIR")):
-            here["TRITON_CACHE_DIR"] = passing  # Triton compiles into files, and has to have a place for them
-        done = subprocess.run(
-            [sys.executable, "-m", "kernels.evidence.child_process"],
-            input=json.dumps(list(requests)),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            cwd=ROOT,
-            env=here,
-            encoding="utf-8",
-        )
-    if done.returncode:
-        tail = "\n".join(done.stderr.strip().splitlines()[-15:])
-        raise RuntimeError(
-            f"The child process for {requests[0].get('task')!r} ended with code {done.returncode}:\n{tail}"
-        )
-    return [_unwrap(answer) for answer in json.loads(done.stdout)]
+    with contextlib.closing(Child(requests, interpret=interpret)) as child:
+        return [_unwrap(answer) for answer in child.answers(timeout)]
 
 
 def environment(*, interpret: bool) -> dict[str, str]:
@@ -150,21 +176,64 @@ def _versions() -> tuple[str, ...]:
     return (*found, *filter(None, [LANGUAGE]))  # an answer may be a sentence
 
 
+# A request that a child of `ahead` is at -> that child and the answer's place in its list.
+_begun: dict[str, tuple[Child, int]] = {}
+
+
+@contextlib.contextmanager
+def ahead(*lists: Sequence[dict[str, Any]], interpret: bool) -> Iterator[None]:
+    """Inside, a child process for each list of requests is at them while this process goes on.
+
+    `cached` waits for the answer where it comes to such a request. What is on disk already is not asked
+    for again. A child that still works at the end, because something else failed, is ended.
+    """
+    with contextlib.ExitStack() as stack:
+        begun = []
+        stack.callback(lambda: [_begun.pop(name, None) for name in begun])
+        places = _places([one for some in lists for one in some], interpret=interpret)
+        for some in lists:
+            paths, places = places[: len(some)], places[len(some) :]
+            missing = [one for one, path in zip(some, paths, strict=True) if _read(path) is None]
+            if missing:
+                child = stack.enter_context(contextlib.closing(Child(missing, interpret=interpret)))
+                begun += [_name(one, interpret=interpret) for one in missing]
+                _begun.update((_name(one, interpret=interpret), (child, i)) for i, one in enumerate(missing))
+        yield
+
+
 def cached(requests: Sequence[dict[str, Any]], *, interpret: bool) -> list[Any]:
-    """`run`, but answers that are on disk already are read from there."""
-    folder = cache_dir()
-    decided = functools.cache(decided_by)  # now and not for good: somebody may be editing a kernel
-    paths: list[Path | None] = [None] * len(requests)
-    for i, one in enumerate(requests if folder else ()):
-        name = key(one, decided(one["task"], one["experiment"]), interpret=interpret)
-        paths[i] = folder / one["task"] / f"{name}.json"
+    """`run`, but answers that are on disk already are read from there, and those of `ahead` waited for."""
+    paths = _places(requests, interpret=interpret)
     answers = [_read(path) for path in paths]
     missing = [i for i, answer in enumerate(answers) if answer is None]
-    for i, value in zip(missing, run([requests[i] for i in missing], interpret=interpret), strict=True):
+    begun = {i: found for i in missing if (found := _begun.get(_name(requests[i], interpret=interpret)))}
+    for i, (child, place) in begun.items():
+        answers[i] = _unwrap(child.answers()[place])
+    rest = [i for i in missing if i not in begun]
+    for i, value in zip(rest, run([requests[i] for i in rest], interpret=interpret), strict=True):
         answers[i] = value
-        if paths[i]:
-            write_atomically(paths[i], json.dumps(value))
+    for i in missing:
+        if path := paths[i]:
+            write_atomically(path, json.dumps(answers[i]))
     return answers
+
+
+def _name(request: dict[str, Any], *, interpret: bool) -> str:
+    return json.dumps([request, interpret], sort_keys=True)
+
+
+def _places(requests: Sequence[dict[str, Any]], *, interpret: bool) -> list[Path | None]:
+    """Where the answer to each request is kept; None where nothing can be."""
+    folder = cache_dir()
+    if folder is None:
+        return [None] * len(requests)
+    decided = functools.cache(decided_by)  # now and not for good: somebody may be editing a kernel
+    return [
+        folder
+        / one["task"]
+        / f"{key(one, decided(one['task'], one['experiment']), interpret=interpret)}.json"
+        for one in requests
+    ]
 
 
 def _read(path: Path | None) -> Any:

@@ -19,8 +19,8 @@ from kernels.contract import devices
 from kernels.contract.errors import CardRefuses, NotExecutable, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
+from kernels.evidence import child_process, counted, published, recorded, timed
 from kernels.evidence import compiled as compiling
-from kernels.evidence import counted, published, recorded, timed
 from kernels.evidence import executed as executing
 from kernels.evidence.counted import counted_rows
 from kernels.evidence.recorded import NOT_MEASURED
@@ -28,6 +28,7 @@ from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
 RUNGS = ("counted", "executed", "compiled", "timed", "recorded", "published")
+ABOUT_CHIPS: Mapping[str, Any] = {"compiled": compiling, "executed": executing}  # that are not here
 STAND_IN = TARGETS[devices.STAND_IN].accelerator  # evidence is drawn for it where there is no GPU
 
 
@@ -197,22 +198,23 @@ def confirm(
         "recorded": (),
         "published": (),
     }
-    for rung in wanted:
-        if rung == "counted":
-            found["rows"], status[rung] = _counted(experiment, rows)
-        elif rung == "executed":
-            found["executed"], status[rung] = _executed(experiment, rows, card)
-        elif rung == "compiled":
-            found["compiled"], status[rung] = _compiled(experiment, rows, card)
-        elif rung == "timed":
-            found["timed"], found["ceilings"], status[rung] = _timed(experiment, here, timed_sizes or {})
-        elif rung == "recorded":
-            found["recorded"] = recorded.points(experiment.key)
-            if own:
-                found["recorded"] += recorded.points(experiment.key, records=own, others=True)
-            status[rung] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
-        else:
-            found["published"], status[rung] = _published(experiment, published)
+    chips = {rung: _chips(rung, experiment, rows, card) for rung in wanted if rung in ABOUT_CHIPS}
+    with child_process.ahead(*_shared_out(chips), interpret=False):  # while this process counts
+        if "counted" in wanted:
+            found["rows"], status["counted"] = _counted(experiment, rows)
+        if "executed" in wanted:
+            found["executed"], status["executed"] = _executed(chips["executed"])
+        if "compiled" in wanted:
+            found["compiled"], status["compiled"] = _compiled(experiment, chips["compiled"])
+    if "timed" in wanted:
+        found["timed"], found["ceilings"], status["timed"] = _timed(experiment, here, timed_sizes or {})
+    if "recorded" in wanted:
+        found["recorded"] = recorded.points(experiment.key)
+        if own:
+            found["recorded"] += recorded.points(experiment.key, records=own, others=True)
+        status["recorded"] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
+    if "published" in wanted:
+        found["published"], status["published"] = _published(experiment, published)
     lacking = experiment.why_not(card)
     if lacking:
         status = {rung: f"{lacking} {said}" for rung, said in status.items()}
@@ -238,17 +240,41 @@ def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tu
     )
 
 
-def _executed(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> tuple[tuple, str]:
+# (experiment, target's name, sizes), as `executed.cases` and `compiled.cases` take them
+Cases = list[tuple[Experiment, str, dict[str, int]]]
+
+
+def _chips(rung: str, experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> Cases:
+    """What a rung says of chips: every size for the card's architecture, for the others the last one."""
+    if devices.MODE == "missing":
+        return []
+    able = ABOUT_CHIPS[rung].targets_of(experiment)
+    own = next((name for name in able if _stands_for(name, card)), None)
+    if own is None and rung == "executed" and able:  # a table needs a chip at every size
+        own = devices.STAND_IN if devices.STAND_IN in able else able[0]
+    mine = [(experiment, own, row) for row in rows] if own else []
+    if rung == "executed":  # in the order in which the chips stand side by side
+        return mine[:-1] + [(experiment, name, rows[-1]) for name in able]
+    return mine + [(experiment, name, rows[-1]) for name in able if name != own]
+
+
+def _shared_out(chips: Mapping[str, Cases]) -> list[list[dict[str, Any]]]:
+    """Requests for two child processes, one for each core of a small machine: a chip's with one of them,
+    so that what is compiled for it is compiled once, and the chip of every size apart from the others.
+    """
+    asked = [
+        one for rung in ("compiled", "executed") for one in ABOUT_CHIPS[rung].requests(chips.get(rung, []))
+    ]
+    own = asked[0]["target"] if asked else ""
+    lists = ([one for one in asked if (one["target"] == own) is mine] for mine in (True, False))
+    return [some for some in lists if some]
+
+
+def _executed(wanted: Cases) -> tuple[tuple, str]:
     if devices.MODE == "missing":
         return (), say("not run: {reason}", reason=devices.why_not())
-    able = executing.targets_of(experiment)
-    if not able:
+    if not wanted:
         return (), say("not run: no chip whose code can be executed here has its formats")
-    own = next((name for name in able if _stands_for(name, card)), None) or (
-        devices.STAND_IN if devices.STAND_IN in able else able[0]
-    )
-    wanted = [(experiment, own, row) for row in rows[:-1]]
-    wanted += [(experiment, name, rows[-1]) for name in able]
     try:
         made = executing.cases(wanted)
     except CardRefuses:
@@ -260,20 +286,16 @@ def _executed(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
     return made, say(
         "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), no "
         "data race, no access outside the tensors' memory",
-        targets=", ".join(able),
+        targets=_targets(made),
         worst=max(row.relative_error for row in made),
         dtype=", ".join(dict.fromkeys(row.dtype for row in made)),
         allowed=max(row.tolerance for row in made),
     )
 
 
-def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> tuple[tuple, str]:
+def _compiled(experiment: Experiment, wanted: Cases) -> tuple[tuple, str]:
     if devices.MODE == "missing":
         return (), say("not run: {reason}", reason=devices.why_not())
-    able = compiling.targets_of(experiment)
-    own = next((n for n in able if _stands_for(n, card)), None)
-    wanted = [(experiment, own, row) for row in rows] if own else []
-    wanted += [(experiment, name, rows[-1]) for name in able if name != own]
     made = compiling.cases(wanted)
     for row in made:
         if not row.fits:  # nobody can launch it, so nothing else that is said of it matters
@@ -288,7 +310,7 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
     spilled = sorted(
         {say("{kernel} on {target}", kernel=row.kernel, target=row.target) for row in made if row.spills}
     )
-    targets = ", ".join(able)
+    targets = _targets(made)
     if spilled:
         words = say("for {targets}; spills in {kernels}", targets=targets, kernels=", ".join(spilled))
     else:
@@ -298,6 +320,11 @@ def _compiled(experiment: Experiment, rows: Sequence[dict[str, int]], card: Any)
             "{words}; no tensor-core instruction on {targets}", words=words, targets=", ".join(without)
         )
     return tuple(main), words
+
+
+def _targets(rows: Sequence[Any]) -> str:
+    found = {row.target for row in rows}
+    return ", ".join(name for name in TARGETS if name in found)
 
 
 def _without_tensor_cores(experiment: Experiment, made: Sequence[compiling.Compiled]) -> list[str]:

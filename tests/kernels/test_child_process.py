@@ -1,10 +1,11 @@
 """Work in the other Triton mode: answers come back, are kept, and are asked for again when code changed."""
 
+import subprocess
 import sys
 
 import pytest
 
-from kernels.evidence import child_process
+from kernels.evidence import child_process, compiled
 from kernels.evidence.addresses import address
 from tests.kernels.toy import experiment as toy
 
@@ -60,3 +61,39 @@ def test_an_error_in_the_child_arrives_with_its_own_sentence():
     with pytest.raises(ValueError, match="not known here"):
         request = {"task": "compile", "experiment": address(toy), "dtype": "fp16", "sizes": {}}
         child_process.run([request | {"target": "sm_1"}], interpret=False)
+
+
+def compiling(**changed):
+    """A request to compile the toy, as `compiled.requests` makes it."""
+    (one,) = compiled.requests([(toy, "sm_90", {"m": 16, "k": 64, "n": 64})])
+    return one | changed
+
+
+def test_a_child_that_began_ahead_gives_its_answers_and_they_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("INFERENCE_ROOFLINE_CACHE", str(tmp_path))
+    real = child_process.run
+    monkeypatch.setattr(
+        child_process, "run", lambda some, **_: [pytest.fail("a second child")] if some else []
+    )
+    with child_process.ahead([compiling()], [compiling(target="sm_1")], interpret=False):
+        (answer,) = child_process.cached([compiling()], interpret=False)
+        with pytest.raises(ValueError, match="sm_1.: not known here"):  # its own sentence, for this one only
+            child_process.cached([compiling(target="sm_1")], interpret=False)
+    assert answer[0]["instruction"] == "mma.sync"
+    assert child_process.cached([compiling()], interpret=False) == [answer]
+    monkeypatch.setattr(child_process, "run", real)
+    monkeypatch.setattr(child_process, "Child", lambda *_, **__: pytest.fail("what is kept needs no child"))
+    with child_process.ahead([compiling()], interpret=False):
+        assert child_process.cached([compiling()], interpret=False) == [answer]
+
+
+def test_a_child_that_began_ahead_ends_with_what_it_was_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("INFERENCE_ROOFLINE_CACHE", str(tmp_path))
+    started, start = [], subprocess.Popen
+    monkeypatch.setattr(
+        child_process.subprocess, "Popen", lambda *a, **k: started.append(start(*a, **k)) or started[-1]
+    )
+    with pytest.raises(KeyError), child_process.ahead([compiling()], interpret=False):
+        assert started[0].poll() is None
+        raise KeyError
+    assert started[0].poll() is not None and child_process._begun == {}

@@ -156,13 +156,22 @@ def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tup
     dtype: where a case doesn't say its own; by default the experiment's first that the target has. plan:
     fields to put in place of those that the experiment's plan has there, {"num_stages": 2}.
     """
-    requests = []
+    asked = requests(wanted, dtype=dtype)
+    answers = child_process.cached(asked, interpret=False)
+    return tuple(
+        _row(request, facts) for request, answer in zip(asked, answers, strict=True) for facts in answer
+    )
+
+
+def requests(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> list[dict[str, Any]]:
+    """What `cases` asks the child process, for `child_process.ahead`."""
+    found = []
     for experiment, name, sizes, *own in wanted:
         chip, kind = find_target(name), own[0] if own else dtype
         reason = why_not(experiment, chip, kind)
         if reason:
             raise Unsupported(reason)
-        requests.append(
+        found.append(
             {
                 "task": "compile",
                 "experiment": address(experiment),
@@ -172,10 +181,7 @@ def cases(wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None) -> tup
                 "plan": dict(own[1]) if own[1:] else {},
             }
         )
-    answers = child_process.cached(requests, interpret=False)
-    return tuple(
-        _row(request, facts) for request, answer in zip(requests, answers, strict=True) for facts in answer
-    )
+    return found
 
 
 def _row(request: Mapping[str, Any], facts: Mapping[str, Any]) -> Compiled:

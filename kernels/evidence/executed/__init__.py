@@ -135,13 +135,25 @@ def cases(
     wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None, order: str = "forward"
 ) -> tuple[Executed, ...]:
     """Execute each (experiment, target's name, sizes[, dtype]) in one child process, in that order."""
-    requests, named = [], []
+    wanted = list(wanted)
+    asked = requests(wanted, dtype=dtype, order=order)
+    answers = child_process.cached(asked, interpret=False)
+    return tuple(
+        _row(experiment.key, request, answer)
+        for (experiment, *_), request, answer in zip(wanted, asked, answers, strict=True)
+    )
+
+
+def requests(
+    wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None, order: str = "forward"
+) -> list[dict[str, Any]]:
+    """What `cases` asks the child process, for `child_process.ahead`."""
+    found = []
     for experiment, name, sizes, *own in wanted:
         chip, kind = find_target(name), own[0] if own else dtype
         if reason := why_not(experiment, chip, kind):
             raise Unsupported(reason)
-        named.append(experiment.key)
-        requests.append(
+        found.append(
             {
                 "task": "execute",
                 "experiment": address(experiment),
@@ -151,10 +163,7 @@ def cases(
                 "order": order,
             }
         )
-    answers = child_process.cached(requests, interpret=False)
-    return tuple(
-        _row(key, request, answer) for key, request, answer in zip(named, requests, answers, strict=True)
-    )
+    return found
 
 
 def _row(key: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> Executed:
