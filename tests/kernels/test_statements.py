@@ -7,17 +7,22 @@ is gone, or came to say something else, fails too.
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from kernels.evidence.compiled import Compiled
+from kernels.evidence.compiled.loops import Loop
 from tests.kernels import compilations
 from tests.kernels import statement_checks as so
+from tests.kernels.statements import NO_FACTS, STATEMENTS
 
 ROOT = Path(__file__).parents[2]
 # Words that speak of machine code, and names of chips.
@@ -35,140 +40,13 @@ SPEAKS_IN_PROSE = re.compile(
 )
 
 
-# What is said -> what of it is so. A sentence belongs to the row whose words it has.
-STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
-    "decode_attention.py": {
-        "each thread adds to its own, after the loop they are added up": so.decode_sums_after_the_loop,
-    },
-    "flash_attention.py": {
-        "takes a mask in every load, and the registers for it": so.a_mask_takes_registers,
-        "with exp2, which the hardware has": so.flash_takes_exponentials_of_the_hardware,
-        "what fits registers and shared memory": so.nothing_spills("flash_attention"),
-        "takes 128 rows wherever no register is spilled": so.flash_takes_128_rows,
-        "With head_dim 64 two programs share a multiprocessor": so.flash_shares_a_multiprocessor,
-        "with 128 only one fits on Hopper and Blackwell": so.flash_is_alone,
-        "half as many waits for each product": so.flash_is_alone,
-    },
-    "fma_chain.py": {
-        "k times in registers": so.a_chain_stays_in_registers,
-        "kept in registers": so.a_chain_stays_in_registers,
-        "each thread then has 4 to 32 independent chains": so.a_thread_has_chains,
-    },
-    "gemv.py": {
-        "would only idle on a tile of 16 rows": so.a_matrix_unit_takes_sixteen_rows,
-        "for which Triton has no matrix instructions": so.gemv_uses_no_matrix_instruction,
-        "to keep enough bytes in flight": so.gemv_has_128_bytes_in_flight,
-        "wide loads along whichever axis of w lies side by side": so.gemv_loads_w_wide,
-        "at most 4 rows in registers": so.gemv_keeps_four_rows,
-        "more rows want more sums than there are registers": so.gemv_keeps_four_rows,
-        "128 threads load at once, 16 bytes each": so.gemv_loads_w_wide,
-        "up to 128 bytes in flight for each thread": so.gemv_has_128_bytes_in_flight,
-        "Triton would send all of it through shared memory, with": so.gemv_would_send_w_through_shared_memory,
-        "waves of four programs a multiprocessor": so.gemv_fits_four_times,
-        "what the registers of a tile leave room for": so.gemv_fits_four_times,
-        "the widest load of one thread": so.gemv_loads_w_wide,
-        "BLOCK_K is 16 bytes a thread": so.gemv_loads_w_wide,
-        "meet in registers, no barrier in the loop": so.gemv_meets_in_registers,
-        "only here threads wait for each other": so.gemv_meets_in_registers,
-    },
-    "kv_append.py": {
-        "Up to 2 KiB of K a program": so.an_append_is_wide,
-        "16 bytes for each of its 128 threads": so.an_append_is_wide,
-        "need not wait for the position": so.an_append_loads_before_it_knows_where,
-    },
-    "matmul.py": {
-        "the matrix units' own ceiling": so.a_product_uses_the_matrix_units,
-        "nothing needs a mask, known when compiling": so.whole_tiles_need_no_mask,
-        "The default rounds fp32 operands to tf32": so.triton_rounds_fp32_unasked,
-        "keeps the sum in registers": so.the_sum_stays_in_registers("matmul", "matmul"),
-    },
-    "persistent_matmul.py": {
-        "the next tile's first loads wait until": so.a_tile_is_stored_behind_its_loop,
-        "the loop over K are one loop (`flatten`), so they fly while": so.persistent_programs_have_one_loop,
-        "no more programs than fit on `target` at once": so.persistent_programs_fit_at_once,
-    },
-    "mlp.py": {
-        "multiplies them in registers": so.the_sum_stays_in_registers("mlp", "gate and up"),
-    },
-    "stream.py": {
-        "each thread has 64 bytes in flight": so.a_copy_has_64_bytes_in_flight,
-    },
-    "unfused_attention.py": {
-        "keeps a row of scores in the registers": so.a_row_of_scores_stays_in_registers,
-    },
-    "tiling/decode.py": {
-        "whole waves of two programs a multiprocessor": so.decode_fits_as_often_as_planned,
-        "what keeps most bytes in flight without spilling": so.nothing_spills("decode_attention"),
-        "the matrix units' smallest tile": so.matrix_tiles_have_sixteen_rows,
-        "at most 256 numbers of a head fit in one tile": so.decode_fits_as_often_as_planned,
-        "of four warps, what fits side by side with the stages": so.decode_fits_as_often_as_planned,
-        "How many programs of so many warps fit on a multiprocessor": so.decode_fits_as_often_as_planned,
-        "no copies into shared memory meanwhile": so.decode_without_copies_into_shared_memory,
-    },
-    "tiling/products.py": {
-        "what a thread may have.": so.programs_that_hide_waits_fit,
-        "Where nothing is said, ptxas saves registers": so.unasked_ptxas_spills,
-        "which wide loads need": so.ragged_rows_are_loaded_narrowly,
-        "How many programs of this tile fit on a multiprocessor": so.the_estimate_agrees_with_the_compiler,
-        "two for each sum that a thread keeps, and forty": so.the_estimate_agrees_with_the_compiler,
-        "Shared memory:": so.the_estimate_agrees_with_the_compiler,
-        "where the matrix units don't read shared memory": so.operands_come_from_shared_memory,
-        "what a thread may have beside the programs": so.programs_that_hide_waits_fit,
-        "Stages are what keeps bytes in flight": so.a_loop_fetches_ahead,
-        "two programs of a small tile on one multiprocessor": so.two_small_tiles_fit,
-        "64 KiB of LDS": so.local_memory_holds_a_block,
-        "two stages are prefetching into registers": so.amd_prefetches_into_registers,
-        "no matrix unit:": so.fp32_uses_no_matrix_unit,
-        "narrow loads, each with an address in a register": so.ragged_rows_are_loaded_narrowly,
-        "of a thread, in what an instruction can name": so.no_thread_has_more_registers,
-        "their matrix units read operands in shared memory": so.operands_come_from_shared_memory,
-        "how many registers their addresses take": so.addresses_take_registers,
-        "whose addresses take registers as well, fewer fit": so.addresses_take_registers,
-        "at most 99 KiB a block": so.small_shared_memory_holds_two_blocks,
-        "of all but the first, two blocks fit in 100": so.small_shared_memory_holds_two_blocks,
-    },
-    "01-roofline.ipynb": {
-        "multiplies and adds `k` times in registers": so.a_chain_stays_in_registers,
-    },
-    "02-linear-layers.ipynb": {
-        "the instruction on one chip (sm_90, the H100) changes with": so.the_fast_instruction_needs_64_rows,
-        "the fast matrix instruction needs at least 64 rows": so.the_fast_instruction_needs_64_rows,
-    },
-    "03-prefill-and-decode.ipynb": {
-        "multiplies them in registers": so.the_sum_stays_in_registers("mlp", "gate and up"),
-    },
-    "04-decode-floor.ipynb": {
-        "in wide loads, and adds up in registers": so.gemv_meets_in_registers,
-        "no column for a matrix instruction": so.gemv_uses_no_matrix_instruction,
-    },
-    "06-attention.ipynb": {
-        "No spills, and a matrix instruction everywhere": so.decode_has_an_instruction_everywhere,
-        "uses the older instruction here (`mma.sync`)": so.decode_has_an_instruction_everywhere,
-    },
-    "08-prefill-attention.ipynb": {
-        "gets the fast matrix instruction, and nothing spills": so.flash_gets_the_fast_instruction,
-    },
-}
-
-# Said, and no fact of compiled code: (file, words, why it needs no check here).
-NO_FACTS = [
-    ("decode_attention.py", "known when compiling", "what Triton does with a constexpr condition"),
-    ("tiling/waves.py", "how many of them, 1 to `fit`, hide each other's waits", "a definition"),
-    (
-        "tiling/products.py",
-        "programs of one multiprocessor hide each other's waits",
-        "a choice; its price is timed",
-    ),
-    ("01-roofline.ipynb", "Code that never calls a matrix instruction", "of code in general"),
-    ("02-linear-layers.ipynb", "which matrix instruction it got", "asks"),
-    ("02-linear-layers.ipynb", "It is one instruction and two operations", "of every processor"),
-    ("STYLE.md", "what happens inside a loop", "names what a rung has"),
-    ("STYLE.md", "compiled without spills", "says what test_compiled does"),
-]
-
+of_the_pinned_triton = pytest.mark.skipif(
+    compilations.TRITON != compilations.PINNED,
+    reason=f"triton = {compilations.TRITON}: said of what {compilations.PINNED} compiles, which is pinned",
+)
 ROWS = [(where, words) for where, some in STATEMENTS.items() for words in some]
 ROWS += [(where, words) for where, words, _ in NO_FACTS]
-CHECKS = list(dict.fromkeys(check for some in STATEMENTS.values() for check in some.values()))
+CHECKS = {check.__name__: check for some in STATEMENTS.values() for check in some.values()}
 
 
 def files() -> list[Path]:
@@ -184,10 +62,16 @@ def name(path: Path) -> str:
 
 
 def sentences(path: Path) -> list[str]:
-    """The sentences of a file's comments and texts, or a notebook's prose, that speak of machine code."""
+    """The sentences of a file's comments, texts and prose that speak of machine code."""
     speaks = SPEAKS if path.suffix == ".py" else SPEAKS_IN_PROSE
     pieces = (piece for text in _texts(path) for piece in re.split(r"(?<=[.!?;:])\s+|\n\n", text))
     return [" ".join(piece.split()) for piece in pieces if speaks.search(piece) and " " in piece]
+
+
+def unheld(path: Path, where: str) -> list[str]:
+    """Sentences about machine code in a file that no row of `where` holds."""
+    mine = [words for place, words in ROWS if place == where]
+    return [said for said in sentences(path) if not any(words in said for words in mine)]
 
 
 def _texts(path: Path) -> Iterator[str]:
@@ -195,13 +79,18 @@ def _texts(path: Path) -> Iterator[str]:
     if path.suffix == ".md":
         yield source
     elif path.suffix == ".ipynb":
-        cells = nbformat.reads(source, 4).cells
-        yield from (cell.source for cell in cells if cell.cell_type == "markdown")
+        for cell in nbformat.reads(source, 4).cells:
+            yield from [cell.source] if cell.cell_type == "markdown" else _said_by(cell.source)
     else:
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
-        yield from _comments(source)
+        yield from _said_by(source)
+
+
+def _said_by(source: str) -> Iterator[str]:
+    """The texts and comments of Python."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+    yield from _comments(source)
 
 
 def _comments(source: str) -> Iterator[str]:
@@ -221,9 +110,9 @@ def _comments(source: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", files(), ids=name)
 def test_every_sentence_about_machine_code_has_a_row(path):
-    mine = [words for where, words in ROWS if where == name(path)]
-    unheld = [said for said in sentences(path) if not any(words in said for words in mine)]
-    assert not unheld, "give each a row in STATEMENTS with a check of what is compiled, or say it otherwise"
+    assert not unheld(path, name(path)), (
+        "give each a row in STATEMENTS with a check of what is compiled, or say it otherwise"
+    )
 
 
 @pytest.mark.parametrize(("where", "words"), ROWS)
@@ -232,13 +121,55 @@ def test_every_row_is_still_said(where, words):
     assert [said for said in sentences(path) if words in said]
 
 
-@pytest.mark.skipif(
-    compilations.TRITON != compilations.PINNED,
-    reason=f"triton = {compilations.TRITON}: said of what {compilations.PINNED} compiles, which is pinned",
-)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@of_the_pinned_triton
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
 def test_what_is_said_of_machine_code_is_so(check):
     check()
+
+
+def numbers_of(kind):
+    return [field.name for field in fields(kind) if field.type in ("int", "float")]
+
+
+def other_facts():
+    """Changes of a row, each by one fact that may be in a statement: none of it, and more of it."""
+    for much in (lambda n: 0, lambda n: 2 * n + 1):
+        for name in numbers_of(Compiled):
+            yield lambda row, name=name, much=much: replace(row, **{name: much(getattr(row, name))})
+        for name in numbers_of(Loop):
+            yield lambda row, name=name, much=much: replace(
+                row, loops=tuple(replace(x, **{name: much(getattr(x, name))}) for x in row.loops)
+            )
+    yield lambda row: replace(row, spill_bytes=0, spill_instructions=0)
+    yield lambda row: replace(row, opcode="")
+    for other in ("none", "mma.sync"):
+        yield lambda row, other=other: replace(row, instruction=other)
+
+
+@functools.cache
+def other_worlds():
+    made = compilations.every()
+    return [{key: [lie(row) for row in rows] for key, rows in made.items()} for lie in other_facts()]
+
+
+@of_the_pinned_triton
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_a_check_fails_where_the_compiler_does_something_else(monkeypatch, check):
+    def fails(world):
+        monkeypatch.setattr(compilations, "every", lambda: world)
+        try:
+            check()
+        except AssertionError:
+            return True
+        return False
+
+    if check is not so.an_append_loads_before_it_knows_where:  # it counts, and doesn't compile
+        assert any(fails(world) for world in other_worlds())
+
+
+def test_an_append_that_waits_for_its_position_is_seen():
+    with pytest.raises(AssertionError):
+        so.an_append_loads_before_it_knows_where(run=lambda **tensors: None)
 
 
 def test_a_sentence_about_machine_code_is_found_wherever_it_stands(tmp_path):
@@ -256,3 +187,21 @@ def test_a_sentence_about_machine_code_is_found_wherever_it_stands(tmp_path):
         "no barrier here",
         "Threads of this program wait for each other.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("kernels/gemv.py", "@triton.jit\n", "# Two barriers a turn, and no more.\n@triton.jit\n"),
+        ("kernels/tiling/decode.py", "ROWS = 16", "STAGES = 3  # two programs fit side by side\nROWS = 16"),
+        ("chapters/04-decode-floor.ipynb", "No tensor cores: ", "Its loop has no barrier. No tensor cores: "),
+    ],
+)
+def test_a_new_sentence_about_machine_code_is_asked_for_its_check(tmp_path, file, before, after):
+    source = (ROOT / file).read_text(encoding="utf-8")
+    assert before in source
+    path = tmp_path / Path(file).name
+    path.write_text(source.replace(before, after, 1), encoding="utf-8")
+    assert unheld(ROOT / file, name(ROOT / file)) == []
+    (said,) = unheld(path, name(ROOT / file))
+    assert said.rstrip(".") in after
