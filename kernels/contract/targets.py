@@ -15,6 +15,7 @@ from book.cost.base import ceil_div
 
 _KIB = 1024
 FP8_SINCE = 89  # the first NVIDIA architecture for which Triton compiles e4m3
+MAX_THREADS = 1024  # of a block, on each of these chips
 TENSOR_COLUMNS = 512  # of tensor memory, on one multiprocessor of sm_100
 
 
@@ -119,6 +120,8 @@ def occupancy(
     }
     if tensor_columns:
         limits["tensor memory"] = TENSOR_COLUMNS // tensor_columns
+    if warps * target.warp_size > MAX_THREADS:
+        limits["threads"] = 0
     limit = min(limits, key=limits.__getitem__)
     blocks = limits[limit]
     return Occupancy(blocks, blocks * warps * target.warp_size / target.max_threads, limit)

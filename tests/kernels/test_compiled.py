@@ -1,5 +1,6 @@
 """The rung "compiled": real compilations for chips that are not here."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.targets import target
 from kernels.evidence import compiled
 from kernels.evidence.sweeps import sweep
-from tests.kernels import compilations
+from tests.kernels import compilations, unlaunchable
 from tests.kernels.compilations import (
     EXPERIMENTS,
     INSTRUCTION,
@@ -47,9 +48,43 @@ def row(every):
 @pytest.mark.parametrize("name", KNOWN)
 def test_everything_fits_and_stays_in_registers_wherever_it_is_launched(every, name):
     mine = [row for (key, *_, plan), rows in every.items() if key == name and not plan for row in rows]
+    assert mine and faults(mine) == []
+    assert all(0 < row.occupancy <= 1 for row in mine)
+
+
+def faults(rows):
+    """What can't be launched or spills, a sentence each, but for the spills that are excused by name."""
     allowed = SPILLS.get(TRITON, {})
-    assert mine and all(row.fits and 0 < row.occupancy <= 1 for row in mine)
-    assert [fault for row in mine if (row.kernel, row.target) not in allowed for fault in row.faults] == []
+    return [
+        fault
+        for row in rows
+        if not (row.fits and (row.kernel, row.target) in allowed)
+        for fault in row.faults
+    ]
+
+
+@pytest.mark.parametrize(
+    ("planted", "sentence"),
+    [
+        (
+            unlaunchable.too_many_stages,
+            r"a block asks for 393,216 bytes of shared memory and may have 232,448",
+        ),
+        (unlaunchable.too_many_registers, r"too few registers for one block of 16 warps"),
+        (unlaunchable.too_many_threads, r"too few threads for one block of 64 warps"),
+        (unlaunchable.too_few_warps, r"\d+ bytes of each thread leave its 255 registers"),
+    ],
+)
+def test_a_fault_at_one_timed_size_is_found(planted, sentence):
+    wanted = [(planted, "sm_90", *point) for point in compilations.launched(planted, "sm_90")]
+    (fault,) = faults(compiled.cases(wanted))
+    assert re.search(r"m = 256, .*" + sentence, fault)
+
+
+def test_every_tile_of_a_product_fits_and_stays_in_registers(every):
+    for chip, aligned, tile in compilations.tiles():
+        key, _, sizes, plan = compilations.tile_case(chip, aligned, tile)
+        assert faults(every[case(key, chip, sizes, plan=plan)]) == []
 
 
 def test_every_spill_that_is_excused_is_there_and_no_larger(every):

@@ -192,6 +192,7 @@ def test_a_kernel_without_a_loop_has_none():
         ("sm_90", 168, 147456, 8, 1, "registers"),  # 12 warps fit, a block has 8; shared would allow 1
         ("sm_80", 64, 40 * 1024, 4, 4, "shared memory"),  # 164 KiB / 41 KiB
         ("sm_90", 255, 0, 4, 2, "registers"),  # 256 * 32 a warp: 8 warps
+        ("sm_90", 16, 0, 64, 0, "threads"),  # 2,048 live on a multiprocessor, a block has 1,024
         ("sm_75", 16, 0, 1, 16, "blocks"),
         ("gfx942", 128, 0, 4, 4, "registers"),  # 512 / 128 = 4 waves on each of 4 SIMDs
     ],

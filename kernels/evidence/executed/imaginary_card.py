@@ -19,7 +19,7 @@ import torch
 from kernels.contract import devices
 from kernels.contract.errors import CardRefuses
 from kernels.contract.launch import Launch
-from kernels.contract.targets import TENSOR_COLUMNS, Target
+from kernels.contract.targets import MAX_THREADS, TENSOR_COLUMNS, Target
 from kernels.evidence.executed import machine, not_executable, ptx
 from kernels.evidence.executed.forms import decode
 from kernels.evidence.executed.memory import GlobalMemory, own_bytes
@@ -27,7 +27,6 @@ from kernels.evidence.executed.ptx import NotExecutable
 from kernels.evidence.stand_in import StandIn
 
 MAX_GRID = (2**31 - 1, 65_535, 65_535)  # CUDA C++ programming guide, "Technical specifications"
-MAX_THREADS = 1024  # of a program
 REMEDY = {
     "shared memory": "take smaller tiles, or fewer stages (num_stages)",
     "tensor memory": "take smaller tiles",
