@@ -80,21 +80,23 @@ def wavefronts(machine: Any, kind: str, word: np.ndarray) -> None:
     published, so such a request counts the least that any rule allows, what its busiest bank has to give:
     the sum stays a bound that no card beats.
     """
-    many = word.shape[1] * word.shape[2]
-    busiest, distinct = _banks(word.reshape(-1, many))
-    if word.shape[1] > 1:
-        phases = _banks(word.reshape(-1, word.shape[2]))[0].reshape(word.shape[:2]).sum(1)
-        busiest = np.where(distinct == many, phases, busiest)
-    machine.counts.shared["wavefronts", kind] += int(busiest.sum())
+    requests, phases, lanes = word.shape
+    flat = np.sort(word.reshape(requests, phases * lanes), axis=1)
+    new = flat >= 0
+    new[:, 1:] &= flat[:, 1:] != flat[:, :-1]
+    distinct = new.sum(1)
+    all_differ = distinct == phases * lanes
+    found = 0
+    if all_differ.any():
+        found += _busiest(word[all_differ].reshape(-1, lanes))
+    if not all_differ.all():
+        found += _busiest(flat[~all_differ], new[~all_differ])
+    machine.counts.shared["wavefronts", kind] += found
     machine.counts.shared["ideal", kind] += int((-(-distinct // BANKS)).sum())
 
 
-def _banks(word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each row of words: how many different ones its busiest bank holds, and how many there are."""
-    word = np.sort(word, axis=1)
-    distinct = np.ones(word.shape, bool)
-    distinct[:, 1:] = word[:, 1:] != word[:, :-1]
-    distinct &= word >= 0
+def _busiest(word: np.ndarray, asked: Any = ...) -> int:
+    """Of each row the most words that are `asked` of one bank, added up."""
     bank = np.arange(len(word))[:, None] * BANKS + word % BANKS
-    each = np.bincount(bank[distinct], minlength=len(word) * BANKS).reshape(len(word), BANKS)
-    return each.max(1), distinct.sum(1)
+    each = np.bincount(bank[asked].reshape(-1), minlength=len(word) * BANKS)
+    return int(each.reshape(len(word), BANKS).max(1).sum())

@@ -23,9 +23,12 @@ def own_bytes(views: Iterable[torch.Tensor], size: int) -> np.ndarray:
     own = np.zeros(size, bool)
     for view in views:
         item = view.element_size()
+        if view.is_contiguous():
+            start = view.storage_offset() * item
+            own[start : start + view.numel() * item] = True
+            continue
         elements = torch.zeros(size // item, dtype=torch.bool)
-        if view.numel():
-            elements.as_strided(view.shape, view.stride(), view.storage_offset()).fill_(True)
+        elements.as_strided(view.shape, view.stride(), view.storage_offset()).fill_(True)
         own[: size // item * item] |= elements.numpy().repeat(item)
     return own
 
