@@ -55,6 +55,7 @@ class Child:
         asked = passing / "requests.json"
         asked.write_text(json.dumps(list(requests)), encoding="utf-8")
         here = environment(interpret=interpret)
+        here.setdefault("OMP_NUM_THREADS", "1")  # it works on small arrays, and others work beside it
         if not _writable(here.get("TRITON_CACHE_DIR")):
             here["TRITON_CACHE_DIR"] = str(passing)  # Triton compiles into files: it needs a place for them
         # Files and no pipes: nobody has to read them for the child to go on.

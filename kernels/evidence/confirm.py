@@ -29,6 +29,7 @@ from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
 RUNGS = ("counted", "executed", "compiled", "timed", "recorded", "published")
 ABOUT_CHIPS: Mapping[str, Any] = {"compiled": compiling, "executed": executing}  # that are not here
+EASY = 2e8  # FLOP of what is executed for one chip after the other
 STAND_IN = TARGETS[devices.STAND_IN].accelerator  # evidence is drawn for it where there is no GPU
 
 
@@ -46,7 +47,8 @@ class Evidence:
     """What is known of one kernel, rung by rung.
 
     rows: counted (see CountedRow). executed, compiled: for the architecture of `accelerator` (executed: else
-    of the stand-in) at every size, for the other chips at the last; of what is compiled, the main kernels.
+    of the stand-in) at every size, for the other chips at the last (executed: the last that is quick); of
+    what is compiled, the main kernels.
     timed, ceilings: on the GPU that is here. recorded,
     published: series as in `points`. status: rung -> a phrase that says how it stands. arithmetic:
     what the roof computes in. measured: the roofs of the reader's own records.
@@ -138,8 +140,7 @@ class Evidence:
             if self.rows[-1].extra:
                 made.append(tables.again(axis, self.rows[-1]))
         if self.executed:
-            last = self.executed[-1].sizes
-            made.append(tables.executed([row for row in self.executed if row.sizes == last]))
+            made.append(tables.executed(side_by_side(self.executed)))
         if self.compiled:
             made.append(tables.compiled(axis, self.compiled))
         if self.timed:
@@ -245,7 +246,7 @@ Cases = list[tuple[Experiment, str, dict[str, int]]]
 
 
 def _chips(rung: str, experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> Cases:
-    """What a rung says of chips: every size for the card's architecture, for the others the last one."""
+    """What a rung says of chips: every size for the card's architecture, for the others one of them."""
     if devices.MODE == "missing":
         return []
     able = ABOUT_CHIPS[rung].targets_of(experiment)
@@ -253,9 +254,14 @@ def _chips(rung: str, experiment: Experiment, rows: Sequence[dict[str, int]], ca
     if own is None and rung == "executed" and able:  # a table needs a chip at every size
         own = devices.STAND_IN if devices.STAND_IN in able else able[0]
     mine = [(experiment, own, row) for row in rows] if own else []
-    if rung == "executed":  # in the order in which the chips stand side by side
-        return mine[:-1] + [(experiment, name, rows[-1]) for name in able]
-    return mine + [(experiment, name, rows[-1]) for name in able if name != own]
+    last = _side_by_side(experiment, rows) if rung == "executed" else rows[-1]
+    return mine + [(experiment, name, last) for name in able if name != own]
+
+
+def _side_by_side(experiment: Experiment, rows: Sequence[dict[str, int]]) -> dict[str, int]:
+    """The size at which all chips are executed: the last that takes each of them no more than a second."""
+    small = [row for row in rows if experiment.cost(**row).flops <= EASY]
+    return small[-1] if small else rows[0]
 
 
 def _shared_out(chips: Mapping[str, Cases]) -> list[list[dict[str, Any]]]:
@@ -290,6 +296,15 @@ def _executed(wanted: Cases) -> tuple[tuple, str]:
         worst=max(row.relative_error for row in made),
         dtype=", ".join(dict.fromkeys(row.dtype for row in made)),
         allowed=max(row.tolerance for row in made),
+    )
+
+
+def side_by_side(rows: Sequence[executing.Executed]) -> list[executing.Executed]:
+    """Those of the size at which most chips were executed, in the order of their architectures."""
+    sizes = [row.sizes for row in rows]
+    shared = max(sizes, key=lambda one: (sizes.count(one), sizes.index(one)))
+    return sorted(
+        (row for row in rows if row.sizes == shared), key=lambda row: list(TARGETS).index(row.target)
     )
 
 

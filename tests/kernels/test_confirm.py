@@ -54,8 +54,8 @@ def test_the_compiled_table_says_what_stands_in_the_loop(evidence):
 def test_what_is_compiled_is_executed_at_every_size_for_the_chosen_card_and_once_for_the_others(evidence):
     assert [(row.target, row.sizes["m"]) for row in evidence.executed] == [
         ("sm_90", 1),
-        ("sm_80", 64),
         ("sm_90", 64),
+        ("sm_80", 64),
         ("sm_100", 64),
         ("sm_120", 64),
     ]
@@ -64,6 +64,16 @@ def test_what_is_compiled_is_executed_at_every_size_for_the_chosen_card_and_once
     for row in evidence.executed[1:]:  # whole tiles: no row or column too much
         assert sum(row.tensor_flops.values()) == useful.flops
         assert row.asked("bytes", "store") == useful.writes["y"]
+
+
+def test_chips_stand_side_by_side_at_the_last_size_that_is_quick(monkeypatch):
+    monkeypatch.setattr(sys.modules["kernels.evidence.confirm"], "EASY", cost.linear(64, 128, 128, 2).flops)
+    made = confirm(toy, rungs=["executed"], m=[1, 64, 128], k=128, n=128)
+    own = [(row.target, row.sizes["m"]) for row in made.executed if row.target == "sm_90"]
+    assert own == [("sm_90", m) for m in (1, 64, 128)]
+    assert {row.sizes["m"] for row in made.executed if row.target != "sm_90"} == {64}
+    shown = next(repr(block) for block in made.tables() if "executed on this CPU" in repr(block))
+    assert "m = 64" in shown and shown.index("A100") < shown.index("H100") < shown.index("B200")
 
 
 def test_chips_stand_side_by_side_by_their_names(evidence):
