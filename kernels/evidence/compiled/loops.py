@@ -107,7 +107,7 @@ def loops(code: Sequence[Instruction], backend: str) -> list[Loop]:
     One that only waits (for a flag, say) is part of what is around it.
     """
     of = kinds(code, backend)
-    bodies = sorted(_natural_loops(code), key=len)
+    bodies = sorted(natural_loops(code), key=len)
     bodies = [body for body in bodies if count(of[i] for i in body)]
     made = []
     for i, body in enumerate(bodies):
@@ -141,7 +141,7 @@ def _round_trips(body: Sequence[frozenset[str]]) -> int:
 # ---------------------------------------------------------------------------------- the flow of control
 
 
-def _natural_loops(code: Sequence[Instruction]) -> list[frozenset[int]]:
+def natural_loops(code: Sequence[Instruction]) -> list[frozenset[int]]:
     """The instructions of each natural loop; two with one head are one loop."""
     successors = [
         [j for j in ((i + 1) if one.falls_through else None, one.target) if j is not None and j < len(code)]

@@ -18,6 +18,7 @@ from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as find_target
 from kernels.evidence import child_process
 from kernels.evidence.addresses import address
+from kernels.evidence.executed import hot_loops
 from kernels.evidence.sweeps import sweep
 
 EXECUTABLE = ("sm_80", "sm_90", "sm_100", "sm_120")  # whose instructions are known here and tried
@@ -34,7 +35,10 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch. traffic: "load x" -> Traffic; the rest as in `counts.Counts`, summed over its programs."""
+    """One launch. traffic: "load x" -> Traffic; the rest as in `counts.Counts`, summed over its programs.
+
+    loop: where its programs spend their time; None if they have no loop.
+    """
 
     label: str
     programs: int
@@ -46,6 +50,7 @@ class Launch:
     atomics: int
     tensor_flops: Mapping[str, int]
     special: Mapping[str, int]
+    loop: hot_loops.HotLoop | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,15 @@ class Executed:
     def races(self) -> tuple[str, ...]:
         """Every data race, in a sentence."""
         return tuple(race for launch in self.launches for race in launch.races)
+
+    @property
+    def loop(self) -> hot_loops.HotLoop | None:
+        """That of the launch with most programs' turns."""
+        return max(
+            (one for one in self.launches if one.loop),
+            key=lambda one: one.programs * one.loop.turns,
+            default=Launch("", 0, (), {}, 0, 0, 0, 0, {}, {}),
+        ).loop
 
     @property
     def programs(self) -> int:
@@ -173,6 +187,7 @@ def _row(key: str, request: Mapping[str, Any], answer: Mapping[str, Any]) -> Exe
             | {
                 "races": tuple(one["races"]),
                 "traffic": {name: Traffic(**traffic) for name, traffic in one["traffic"].items()},
+                "loop": hot_loops.read(one["loop"]),
             }
         )
         for one in answer["launches"]

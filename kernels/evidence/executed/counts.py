@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.evidence.executed.ptx import WARP
+from kernels.evidence.executed.ptx import WARP, Instruction
 
 BANKS, SECTOR = 32, 32
 
@@ -23,16 +23,25 @@ BANKS, SECTOR = 32, 32
 class Counts:
     """traffic: (what, direction, tensor, cache policy) -> bytes, requests or sectors. shared: ("wavefronts"
     or "ideal", instruction). tensor_flops: by instruction. special: results of the special-function unit,
-    by function. barriers: waits of whole programs. opcodes: instructions of a warp, by form.
+    by function. barriers: waits of whole programs. entered: how many warps executed a basic block, by the
+    place where it begins; idle: of those, by the place of an instruction, for whose threads its predicate
+    didn't hold. labels: of products, (where, form) -> what the shape of their tile calls them.
     """
 
     traffic: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     shared: Counter[tuple[str, str]] = field(default_factory=Counter)
     tensor_flops: Counter[str] = field(default_factory=Counter)
     special: Counter[str] = field(default_factory=Counter)
-    opcodes: Counter[str] = field(default_factory=Counter)
+    entered: Counter[int] = field(default_factory=Counter)
+    idle: Counter[int] = field(default_factory=Counter)
     barriers: int = 0
     atomics: int = 0
+    labels: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+
+    def product(self, one: Instruction, label: str, flops: int) -> None:
+        """So many FLOP of tensor cores by this instruction, which its shape and dtype give a name."""
+        self.tensor_flops[label] += flops
+        self.labels.setdefault((one.where, one.form), {})[label] = None
 
     def total(self, what: str, direction: str = "", tensor: str = "") -> int:
         """Bytes, requests or sectors, of one direction and tensor or of all."""

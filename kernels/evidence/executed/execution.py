@@ -11,6 +11,7 @@ from kernels.contract.experiment import Experiment
 from kernels.contract.targets import Target
 from kernels.contract.targets import target as find_target
 from kernels.evidence.addresses import find
+from kernels.evidence.executed import hot_loops
 from kernels.evidence.executed.imaginary_card import Card, Launched, card
 from kernels.evidence.poison import poisoned
 
@@ -80,4 +81,5 @@ def told(one: Launched) -> dict[str, Any]:
         "atomics": counts.atomics if counts else 0,
         "tensor_flops": dict(counts.tensor_flops) if counts else {},
         "special": dict(counts.special) if counts else {},
+        "loop": hot_loops.told(hot_loops.hot_loop(one.kernel, counts, one.programs)) if counts else None,
     }

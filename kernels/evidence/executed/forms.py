@@ -52,7 +52,7 @@ def decode(kernel: Kernel) -> Kernel:
     """Gives every instruction its `run`. Raises NotExecutable, naming all forms that are not known here."""
     unknown: dict[str, str] = {}
     known: dict[str, tuple[Family, re.Match] | None] = {}
-    for one in kernel.code:
+    for place, one in enumerate(kernel.code):
         if one.form in CONTROL:
             if not _is_known(kernel, one):
                 unknown.setdefault(f"{one.form} ({', '.join(one.operands)[:80]})", one.where)
@@ -60,7 +60,7 @@ def decode(kernel: Kernel) -> Kernel:
         if one.form not in known:
             known[one.form] = family_of(one.form)
         try:
-            one.run = guarded(kernel, one, _made(kernel, one, known[one.form]))
+            one.run = guarded(kernel, place, _made(kernel, one, known[one.form]))
         except NotExecutable as error:
             what = str(error)
             unknown.setdefault(what if what.startswith(one.form) else f"{one.form} ({what})", one.where)
@@ -88,18 +88,21 @@ def _is_known(kernel: Kernel, one: Instruction) -> bool:
     return one.predicate is None or one.form in ("ret", "exit")
 
 
-def guarded(kernel: Kernel, one: Instruction, body: Run) -> Run:
-    """`body` for the threads whose predicate holds."""
-    if one.predicate is None:
+def guarded(kernel: Kernel, place: int, body: Run) -> Run:
+    """`body`, of the instruction at this place, for the threads whose predicate holds."""
+    predicate = kernel.code[place].predicate
+    if predicate is None:
         return body
-    place, negated = kernel.index[one.predicate[0]], one.predicate[1]
+    register, negated = kernel.index[predicate[0]], predicate[1]
 
     def run(machine: Any, on: Any) -> None:
-        holds = machine.registers[place]
+        holds = machine.registers[register]
         holds = ~holds if negated else holds
         if holds.all():
             return body(machine, on)
         live = machine.full(holds) if on is None else holds & on
+        if machine.counts is not None:
+            machine.counts.idle[place] += machine.warps(on) - machine.warps(live)
         if live.any():
             body(machine, live)
         return None

@@ -36,9 +36,10 @@ REMEDY = {
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch that ran: what it was called, how many programs, what they left."""
+    """One launch that ran: what it was called, its code, how many programs, what they left."""
 
     label: str
+    kernel: ptx.Kernel
     programs: int
     outcome: machine.Outcome
 
@@ -193,8 +194,9 @@ class _Launcher:
         for name, tensor in tensors.items():
             start, _ = where[_storage(tensor)]
             passed[name] = start + tensor.storage_offset() * tensor.element_size()
+        kernel = decoded(here.change(self.text) if here.change else self.text)
         outcome = machine.launch(
-            decoded(here.change(self.text) if here.change else self.text),
+            kernel,
             memory,
             grid,
             [*passed.values(), 0, 0],  # scratch memory, which no kernel here asks for
@@ -207,7 +209,7 @@ class _Launcher:
         for start, raw in where.values():
             raw[:] = memory.get(start, raw.size)
         label = one.label if one and one.label else self.metadata.name
-        here.launched.append(Launched(label, x * y * z, outcome))
+        here.launched.append(Launched(label, kernel, x * y * z, outcome))
 
 
 @functools.lru_cache(maxsize=512)

@@ -124,6 +124,6 @@ def _mma(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         for out, value in zip(outs, d, strict=True):
             machine.put(out, value, on)
         if machine.counts is not None:
-            machine.counts.tensor_flops[label] += 2 * 16 * 8 * depth * machine.warps(on)
+            machine.counts.product(machine.now, label, 2 * 16 * 8 * depth * machine.warps(on))
 
     return run

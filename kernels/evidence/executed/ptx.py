@@ -22,6 +22,7 @@ CONTROL = ("bra", "bra.uni", "ret", "exit", "bar.warp.sync", *BARRIERS)
 _STATEMENT = re.compile(r"\s*([{}]|[\w$]+:(?!:)|\.loc[^\n]*|[^;]*?;)")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w#]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
 _NAME = re.compile(r"[%$\w]+")
+_LIBRARY = "/triton/language/"  # whose lines nobody looks for; those that call them are the kernel's
 
 
 @dataclass
@@ -115,6 +116,7 @@ def vector(text: str) -> list[str]:
 
 def _statements(body: str) -> Iterator[str]:
     """Up to the closing brace: "{", "}", "label:", or a statement without its semicolon."""
+    body = re.sub(r"^(\s*\.loc[^\n]*?)//", r"\1", body, flags=re.M)  # what it says of inlined calls
     body = re.sub(r"//[^\n]*", "", body)
     at, depth = 0, 1
     while depth:
@@ -130,6 +132,7 @@ def _fill(kernel: Kernel, lines: list[str], files: dict[str, str]) -> None:
     """Code, labels and registers. Inline assembly opens scopes: their names get the scope's number."""
     scopes: list[dict[str, str]] = []
     number, where = 0, ""
+    library = {path.rsplit("/", 1)[-1] for path in files.values() if _LIBRARY in path}
     for i, text in enumerate(lines):
         if text == "{":
             number += 1
@@ -137,7 +140,9 @@ def _fill(kernel: Kernel, lines: list[str], files: dict[str, str]) -> None:
         elif text == "}":
             del scopes[-1:]
         elif place := re.match(r"\.loc\s+(\d+)\s+(\d+)", text):
-            where = f"{files.get(place[1], '?').rsplit('/', 1)[-1]}:{place[2]}"
+            called = re.findall(r"([\w.]+):(\d+):\d+", text)  # "standard.py:191:40 @[ kernel.py:53:49 ]"
+            own = (f"{name}:{line}" for name, line in called if name not in library)
+            where = next(own, f"{files.get(place[1], '?').rsplit('/', 1)[-1]}:{place[2]}")
         elif text.startswith(".reg"):
             for name, bits in _declared(text):
                 kernel.width[_scoped(name, scopes)] = bits

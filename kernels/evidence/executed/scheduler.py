@@ -92,12 +92,11 @@ class Scheduler:
                 place, stuck = min((p for p in self.groups if p > last), default=place), 0
             machine.yields = False
             on, first, last = self.groups.pop(place), place, place
-            warps = machine.warps(on) if machine.counts is not None else 0
+            if machine.counts is not None:
+                machine.counts.entered[place] += machine.warps(on)
             while True:
                 one = machine.now = code[place]
                 place += 1
-                if machine.counts is not None:
-                    machine.counts.opcodes[one.form] += warps
                 if machine.unready and not machine.unready.isdisjoint(one.registers):
                     wgmma.touched(machine, one, on)
                 if one.run is None:

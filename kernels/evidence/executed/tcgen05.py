@@ -236,6 +236,6 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         if machine.counts is not None:
             where = " from tensor memory" if in_tensor_memory else ""
             label = f"tcgen05.mma m{m}n{n}k{depth}.{a_kind}{where}"
-            machine.counts.tensor_flops[label] += 2 * m * n * depth
+            machine.counts.product(machine.now, label, 2 * m * n * depth)
 
     return run

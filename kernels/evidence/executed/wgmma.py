@@ -146,6 +146,6 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             )
             machine.unready |= frozenset(outs)
         if machine.counts is not None:
-            machine.counts.tensor_flops[label] += 2 * 64 * columns * depth * len(who)
+            machine.counts.product(machine.now, label, 2 * 64 * columns * depth * len(who))
 
     return run
