@@ -5,10 +5,11 @@ Kernels write none of this: `refuse` reads their table of tensors, `planned` the
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from numbers import Integral
 from typing import Any, TypeVar
@@ -65,6 +66,19 @@ def dtype(name: str, target: Target, known: Sequence[str] = PLANNED) -> None:
         )
 
 
+_changes: list[Callable[[Any], Any]] = []
+
+
+@contextlib.contextmanager
+def replanned(change: Callable[[Any], Any]) -> Iterator[None]:
+    """Inside, every plan is what `change` makes of it: large tiles are tried on small tensors that way."""
+    _changes.append(change)
+    try:
+        yield
+    finally:
+        _changes.remove(change)
+
+
 def planned(
     *, dtypes: Sequence[str] = PLANNED, conditions: Mapping[str, str] | None = None
 ) -> Callable[[Plans], Plans]:
@@ -98,7 +112,10 @@ def planned(
         @functools.wraps(function)
         def plan(*args: Any, **named: Any) -> Any:
             args, named = checked(devices.this_chip(), *args, **named)
-            return function(*args, **named)
+            made = function(*args, **named)
+            for change in _changes:
+                made = change(made)
+            return made
 
         return plan  # type: ignore[return-value]
 

@@ -148,7 +148,10 @@ def run(
 def cases(
     wanted: Iterable[tuple[Any, ...]], *, dtype: str | None = None, order: str = "forward"
 ) -> tuple[Executed, ...]:
-    """Execute each (experiment, target's name, sizes[, dtype]) in one child process, in that order."""
+    """Execute each (experiment, target's name, sizes[, dtype[, tile_of]]) in one child, in that order.
+
+    tile_of: other sizes; the tile is what they would have, so that large ones are tried on small tensors.
+    """
     wanted = list(wanted)
     asked = requests(wanted, dtype=dtype, order=order)
     answers = child_process.cached(asked, interpret=False)
@@ -164,7 +167,7 @@ def requests(
     """What `cases` asks the child process, for `child_process.ahead`."""
     found = []
     for experiment, name, sizes, *own in wanted:
-        chip, kind = find_target(name), own[0] if own else dtype
+        chip, kind = find_target(name), own[0] if own and own[0] else dtype
         if reason := why_not(experiment, chip, kind):
             raise Unsupported(reason)
         found.append(
@@ -175,6 +178,7 @@ def requests(
                 "dtype": kind or experiment.best_dtype(chip),
                 "sizes": sizes,
                 "order": order,
+                **({"tile_of": own[1]} if own[1:] else {}),
             }
         )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kernels.contract import devices
+from kernels.contract import devices, tiles
 from kernels.contract.accuracy import relative_error
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import Target
@@ -19,8 +19,17 @@ from kernels.evidence.poison import poisoned
 def execute_request(request: dict[str, Any]) -> dict[str, Any]:
     """The fields of an `Executed` row, as JSON has them.
 
-    request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}, "order"}.
+    request: {"experiment": "module:name", "target": "sm_90", "dtype": "bf16", "sizes": {...}, "order"}; with
+    "tile_of", other sizes, the tile is what a plan has for these.
     """
+    experiment, target = find(request["experiment"]), find_target(request["target"])
+    if "tile_of" not in request:
+        return _execute_request(request)
+    with tiles.imposed(experiment.plan(**request["tile_of"], dtype=request["dtype"], target=target)):
+        return _execute_request(request)
+
+
+def _execute_request(request: dict[str, Any]) -> dict[str, Any]:
     experiment, target = find(request["experiment"]), find_target(request["target"])
     how = experiment, target, request["dtype"], request["sizes"]
     here, error = execute(*how, order=request["order"])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 
 import pytest
 
 from kernels.contract import devices
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.targets import TARGETS
+from kernels.contract.tiles import tile
 from kernels.evidence import counted, executed
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
@@ -20,6 +22,7 @@ ALL = all_experiments()
 WHOLE = executed.EXECUTABLE if os.environ.get("EVERY_CHIP") else (devices.STAND_IN,)
 INSTRUCTION = {"sm_80": "mma.sync", "sm_90": "wgmma", "sm_100": "tcgen05.mma", "sm_120": "mma.sync"}
 LARGE = {"m": 128, "k": 256, "n": 256}
+OF_PARTS = ("decode_layer", "fma_chain")  # other kernels one after another; one tile of each unrolling
 VECTORS = ("lse", "positions")  # numbers that many lanes need
 
 
@@ -45,6 +48,27 @@ def test_the_compiled_code_is_right_and_nothing_races(every, name):
     rows = [row for (key, _), rows in every.items() if key == name for row in rows]
     assert rows
     for row in rows:
+        row.check()
+
+
+def test_every_tile_that_the_sweeps_plan_is_right_and_nothing_races():
+    """Those of sizes that are compiled or timed, on the last size that is counted."""
+    wanted = []
+    for one, chip in product(ALL.values(), WHOLE):
+        if executed.why_not(one, TARGETS[chip]) or one.name in OF_PARTS:
+            continue
+
+        def tile_of(sizes, one=one, chip=TARGETS[chip]):
+            return tile(one.plan(**sizes, dtype=one.best_dtype(chip), target=chip))
+
+        small = sweep(one, "counted")
+        seen = {tile_of(sizes) for sizes in small}
+        for sizes in (sizes for rung in ("compiled", "timed") for sizes in sweep(one, rung)):
+            if (new := tile_of(sizes)) not in seen:
+                seen.add(new)
+                wanted.append((one, chip, small[-1], None, sizes))
+    assert wanted
+    for row in executed.cases(wanted):
         row.check()
 
 

@@ -1,0 +1,216 @@
+"""A kernel's loop as the instructions that chips are given for it, chips side by side.
+
+`instructions.side_by_side(matmul.experiment, m=256, k=512, n=256)`: a row a line of the kernel, a column a
+chip. Counts come from the rung "executed", so they are of code that ran and gave the right result.
+"""
+
+from __future__ import annotations
+
+import html
+import linecache
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import kernels
+from book import catalog
+from book.drawing.number_text import number
+from book.drawing.tables import Column, Table, table
+from book.say import say
+from kernels.contract.experiment import Experiment
+from kernels.contract.targets import TARGETS
+from kernels.evidence import executed, tables
+from kernels.evidence.executed import Executed
+from kernels.evidence.executed.ceilings import Ceiling, binding, ceilings
+from kernels.evidence.executed.hot_loops import HotLoop, Step
+from kernels.evidence.sweeps import described
+
+CHIPS = ("sm_80", "sm_90", "sm_100")  # Ampere, Hopper, Blackwell
+_CSS = (
+    ".rl-told{margin:1em 0;font-size:.85em;font-family:var(--book-sans,inherit)}"
+    ".rl-told table{border-collapse:collapse;width:100%;table-layout:fixed;margin:0;color:inherit}"
+    ".rl-told caption{caption-side:top;text-align:left;padding:.2em 0 .5em;color:var(--rl-dim,inherit)}"
+    ".rl-told th,.rl-told td{text-align:left;vertical-align:top;padding:.35em .6em;border:0;background:none;"
+    "color:inherit;overflow-wrap:anywhere}"
+    ".rl-told thead th{font-weight:600;border-bottom:1px solid var(--rl-line,#8886)}"
+    ".rl-told tbody th{font-weight:400;padding:.8em .6em 0;border-top:1px solid var(--rl-line,#8886)}"
+    ".rl-told tbody th code{background:none;border:0;padding:0;color:inherit;font-weight:600;"
+    "white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".rl-told tbody th small{color:var(--rl-dim,inherit);margin-right:.6em}"
+    ".rl-told td div{display:flex;gap:.5em;line-height:1.45}"
+    ".rl-told td b{min-width:2.2em;text-align:right;font-weight:600;font-variant-numeric:tabular-nums}"
+    ".rl-told td span{color:var(--rl-dim,inherit)}"
+    "@media(max-width:34rem){.rl-told td div{display:block}.rl-told td b{text-align:left}"
+    ".rl-told td b::after{content:' ×'}.rl-told th,.rl-told td{padding-left:.2em;padding-right:.2em}}"
+)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The hot loop of one kernel at one size. rows: one for each of CHIPS; notebooks show a table."""
+
+    rows: tuple[Executed, ...]
+
+    def loop(self, target: str) -> HotLoop:
+        """That of one chip, "sm_90"."""
+        (loop,) = (row.loop for row in self.rows if row.target == target)
+        if loop is None:
+            raise ValueError(f"target = {target!r}: {self.rows[0].experiment} has no loop there.")
+        return loop
+
+    def _lines(self) -> list[tuple[str, list[list[Step]]]]:
+        """(place in the source, the steps of each chip), in the order of the source."""
+        steps = [self.loop(row.target).steps for row in self.rows]
+        places = sorted(
+            {step.where for each in steps for step in each},
+            key=lambda where: (where.partition(":")[0], int(where.partition(":")[2])),
+        )
+        return [(where, [[s for s in each if s.where == where] for each in steps]) for where in places]
+
+    @property
+    def caption(self) -> str:
+        """What was executed."""
+        first = self.rows[0]
+        return say(
+            "executed: {where}; instructions of one program in one turn of its loop, all warps together",
+            where=", ".join([first.experiment, described(first.sizes), first.dtype]),
+        )
+
+    def summary(self) -> Table:
+        """A turn in numbers: one column a chip."""
+        loops = [self.loop(row.target) for row in self.rows]
+        lines: list[list[Any]] = [
+            [say("programs"), *(number(row.launches[0].programs) for row in self.rows)],
+            [say("warps of a program"), *(loop.warps for loop in loops)],
+            [say("turns of a program"), *(number(loop.turns, 3) for loop in loops)],
+            *_some(say("product instructions a turn"), [loop.count("product") for loop in loops]),
+            *_some(say("FLOP of one"), [_flops(loop) for loop in loops]),
+            *_some(say("reads for products and sums"), [loop.count("feed") for loop in loops]),
+            *_some(say("exponentials"), [loop.count("exponential") for loop in loops]),
+            *_some(say("hand-overs inside a warp"), [loop.count("exchange") for loop in loops]),
+            # a barrier holds all warps of the program
+            *_some(say("barriers"), [loop.count("meet") / loop.warps for loop in loops]),
+        ]
+        caption = say("a turn in numbers")
+        chips = [
+            Column(i, tables.architecture(row.target), align="right")
+            for i, row in enumerate(self.rows, start=1)
+        ]
+        return table(lines, [Column(0, say("on")), *chips], caption)
+
+    def _repr_html_(self) -> str:
+        chips = "".join(
+            f'<th scope="col">{html.escape(tables.architecture(row.target))}</th>' for row in self.rows
+        )
+        body = []
+        for where, each in self._lines():
+            line = where.partition(":")[2]
+            body.append(
+                f'<tr><th scope="rowgroup" colspan="{len(self.rows)}"><small>{line}</small>'
+                f"<code>{html.escape(_source(where))}</code></th></tr><tr>"
+                + "".join(f"<td>{''.join(map(_told, steps))}</td>" for steps in each)
+                + "</tr>"
+            )
+        table_ = (
+            f"<table><caption>{html.escape(self.caption)}</caption><thead><tr>{chips}</tr></thead>"
+            f"<tbody>{''.join(body)}</tbody></table>"
+        )
+        return f'<div class="rl-told"><style>{_CSS}</style>{table_}</div>{self.summary()._repr_html_()}'
+
+    def __repr__(self) -> str:
+        text = [self.caption]
+        for where, each in self._lines():
+            text.append(f"\n{where}  {_source(where)}")
+            for row, steps in zip(self.rows, each, strict=True):
+                said = ", ".join(f"{number(s.count, 3)} x {short(s)}" for s in steps)
+                text.append(f"    {row.target:8}{said}")
+        return "\n".join([*text, "", repr(self.summary())])
+
+
+def side_by_side(experiment: Experiment, **sizes: int) -> SideBySide:
+    """The loop of `experiment` at this size on each of CHIPS, executed.
+
+    Raises PhysicsDisagrees where the compiled code is wrong or races, Unsupported or NotExecutable where it
+    can't be executed here.
+    """
+    rows = executed.run(experiment, targets=CHIPS, **sizes)
+    for row in rows:
+        row.check()
+    return SideBySide(rows)
+
+
+def limits(rows: Iterable[Executed]) -> Table:
+    """What each row's counts take at least on its chip's card: one column a row, one line a resource.
+
+    The card's whole memory bandwidth and all its multiprocessors, as `executed.ceilings` has them.
+    """
+    rows = tuple(rows)
+    found = [{one.resource: one for one in _bounds(row)} for row in rows]
+    names = dict.fromkeys(name for each in found for name in each)
+    cells: list[list[str]] = [
+        [name, *(_share(each.get(name)) for each in found)] for name in names
+    ]
+    cells.append([say("binds"), *(binding(tuple(each.values())).resource for each in found)])
+    labels = [
+        Column(i, say("{chip}, head_dim {d}", chip=tables.architecture(row.target), d=row.sizes["head_dim"])
+               if "head_dim" in row.sizes else tables.architecture(row.target), align="right")
+        for i, row in enumerate(rows, start=1)
+    ]
+    where = rows[0].experiment
+    caption = say("{where}: time that each resource needs at least, the longest of a column as 1", where=where)
+    return table(cells, [Column(0, say("resource")), *labels], caption)
+
+
+def _bounds(row: Executed) -> list[Ceiling]:
+    card = catalog.accelerator(TARGETS[row.target].accelerator)
+    return [one for one in ceilings(row, card) if one.bounds]
+
+
+def _share(one: Ceiling | None) -> str:
+    return f"{one.share:.2f}" if one and one.amount else ""
+
+
+def short(step: Step) -> str:
+    """An instruction's name without what every one of its kind says: "ldmatrix.x4", "wgmma m64n64k16"."""
+    if step.kind == "product":
+        return re.sub(r"\.(?:bf16|f16|e4m3|e5m2)\b", "", step.name)
+    kept = [part for part in step.form.split(".") if not _DROPPED.fullmatch(part)]
+    return ".".join(kept)
+
+
+# Types, layouts and spaces that say nothing about what an instruction is for.
+_DROPPED = re.compile(
+    r"sync|aligned|approx|ftz|m8n8|[bfsu]\d+|cg|ca|parity|cta_group::1|mbarrier::arrive::one|shared::c\w+"
+    r"|32x32b|16x32bx2|x\d+|bfly|idx|L\d\S*"
+)
+
+
+def _told(step: Step) -> str:
+    return (
+        f'<div title="{html.escape(step.form)}"><b>{number(step.count, 3)}</b> '
+        f"<span>{html.escape(short(step))}</span></div>"
+    )
+
+
+def _source(where: str) -> str:
+    """The line of the kernel, "matmul.py:61", without its comment."""
+    name, _, line = where.partition(":")
+    text = linecache.getline(str(Path(kernels.__file__).parent / name), int(line))
+    return text.partition("  #")[0].strip()
+
+
+def _some(label: str, values: Sequence[float]) -> list[list[str]]:
+    """A line of the summary, if any chip has it."""
+    return [[label, *(number(v, 3) if v else say("none") for v in values)]] if any(values) else []
+
+
+def _flops(loop: HotLoop) -> float:
+    """FLOP of the commonest product instruction, from the shape in its name."""
+    step = max(loop.of("product"), key=lambda s: s.count, default=None)
+    shape = step and re.search(r"m(\d+)n(\d+)k(\d+)", step.name)
+    if not shape:
+        return 0
+    m, n, k = map(int, shape.groups())
+    return 2 * m * n * k
