@@ -7,6 +7,10 @@ class PhysicsDisagrees(AssertionError):
     """The kernel moved other bytes, or did other FLOPs, than its formula says."""
 
 
+class CompilerAtFault(PhysicsDisagrees):
+    """The compiled code lacks what no line of a kernel can ask for, so another compiler has to be used."""
+
+
 class ImpossibleResult(AssertionError):
     """A measurement is better than the machine allows, so it measured something else."""
 

@@ -16,7 +16,7 @@ from book import catalog
 from book.roofline import Roof
 from book.say import say
 from kernels.contract import devices
-from kernels.contract.errors import CardRefuses, NotExecutable, Unsupported
+from kernels.contract.errors import CardRefuses, CompilerAtFault, NotExecutable, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import child_process, counted, published, recorded, timed
@@ -287,15 +287,35 @@ def _executed(wanted: Cases) -> tuple[tuple, str]:
         raise
     except NotExecutable as error:  # a newer Triton emits what is not known here yet
         return (), say("not run: {reason}", reason=str(error))
+    faults = []
     for row in made:
-        row.check()
+        try:
+            row.check()
+        except CompilerAtFault as fault:
+            faults.append(str(fault))
+    facts = {
+        "targets": _targets(made),
+        "worst": max(row.relative_error for row in made),
+        "dtype": ", ".join(dict.fromkeys(row.dtype for row in made)),
+        "allowed": max(row.tolerance for row in made),
+    }
+    if faults:
+        return made, say(
+            "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), "
+            "no access outside the tensors' memory. But {fault}",
+            fault=faults[0],
+            targets=facts["targets"],
+            worst=facts["worst"],
+            dtype=facts["dtype"],
+            allowed=facts["allowed"],
+        )
     return made, say(
         "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), no "
         "data race, no access outside the tensors' memory",
-        targets=_targets(made),
-        worst=max(row.relative_error for row in made),
-        dtype=", ".join(dict.fromkeys(row.dtype for row in made)),
-        allowed=max(row.tolerance for row in made),
+        targets=facts["targets"],
+        worst=facts["worst"],
+        dtype=facts["dtype"],
+        allowed=facts["allowed"],
     )
 
 

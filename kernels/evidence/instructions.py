@@ -149,18 +149,21 @@ def limits(rows: Iterable[Executed]) -> Table:
     rows = tuple(rows)
     found = [{one.resource: one for one in _bounds(row)} for row in rows]
     names = dict.fromkeys(name for each in found for name in each)
-    cells: list[list[str]] = [
-        [name, *(_share(each.get(name)) for each in found)] for name in names
-    ]
+    cells: list[list[str]] = [[name, *(_share(each.get(name)) for each in found)] for name in names]
     cells.append([say("binds"), *(binding(tuple(each.values())).resource for each in found)])
-    labels = [
-        Column(i, say("{chip}, head_dim {d}", chip=tables.architecture(row.target), d=row.sizes["head_dim"])
-               if "head_dim" in row.sizes else tables.architecture(row.target), align="right")
-        for i, row in enumerate(rows, start=1)
-    ]
+    labels = [Column(i, _headed(row), align="right") for i, row in enumerate(rows, start=1)]
     where = rows[0].experiment
-    caption = say("{where}: time that each resource needs at least, the longest of a column as 1", where=where)
+    caption = say(
+        "{where}: time that each resource needs at least, the longest of a column as 1", where=where
+    )
     return table(cells, [Column(0, say("resource")), *labels], caption)
+
+
+def _headed(row: Executed) -> str:
+    chip = tables.architecture(row.target)
+    if "head_dim" not in row.sizes:
+        return chip
+    return say("{chip}, head_dim {head_dim}", chip=chip, head_dim=row.sizes["head_dim"])
 
 
 def _bounds(row: Executed) -> list[Ceiling]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
 from book.say import say
-from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.errors import CompilerAtFault, PhysicsDisagrees, Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as find_target
 from kernels.evidence import child_process
 from kernels.evidence.addresses import address
 from kernels.evidence.executed import hot_loops
+from kernels.evidence.executed.races import UNFENCED
 from kernels.evidence.sweeps import sweep
 
 EXECUTABLE = ("sm_80", "sm_90", "sm_100", "sm_120")  # whose instructions are known here and tried
@@ -71,7 +73,16 @@ class Executed:
 
     @property
     def races(self) -> tuple[str, ...]:
-        """Every data race, in a sentence."""
+        """Every data race that the kernel could mend, in a sentence."""
+        return tuple(race for race in self._races if UNFENCED not in race)
+
+    @property
+    def unfenced(self) -> tuple[str, ...]:
+        """Every read by a tensor core of what was stored with no fence since: Triton has to set those."""
+        return tuple(race for race in self._races if UNFENCED in race)
+
+    @property
+    def _races(self) -> tuple[str, ...]:
         return tuple(race for launch in self.launches for race in launch.races)
 
     @property
@@ -111,7 +122,10 @@ class Executed:
         return sum(getattr(launch, what) for launch in self.launches)
 
     def check(self) -> None:
-        """Raise PhysicsDisagrees where the result is wrong or programs or threads race."""
+        """Raise PhysicsDisagrees where the result is wrong or programs or threads race.
+
+        CompilerAtFault, a kind of it, where nothing else is wrong but that Triton left out a fence.
+        """
         sizes = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         where = f"{self.experiment} on {self.target} ({sizes}, {self.dtype})"
         if not self.relative_error <= self.tolerance:  # a NaN disagrees too
@@ -123,6 +137,13 @@ class Executed:
             raise PhysicsDisagrees(f"{where}: nothing was started on the card, so nothing was executed.")
         if self.races:
             raise PhysicsDisagrees(f"{where}: {len(self.races)} data races, the first: {self.races[0]}")
+        if self.unfenced:
+            raise CompilerAtFault(
+                f"{where}: Triton {version('triton')} sets no fence.proxy.async between what threads store "
+                "or copy into shared memory and the tensor core that reads it, so on a card the products may "
+                "be of old numbers. Use Triton 3.9, which sets it (triton-lang/triton, pull request 9610), or "
+                f"another tile. The first of {len(self.unfenced)}: {self.unfenced[0]}"
+            )
 
 
 def run(

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 Report = Callable[[str, str, int], None]
+# A race that no line of a kernel can mend; `executed` tells it apart.
+UNFENCED = "stored with no fence.proxy.async since"
 NOBODY, IN_FLIGHT = -1, -2
 WARPS = 64  # more than a program has
 
@@ -151,7 +153,7 @@ class SharedRaces:
         if (unfenced := self.stored[each] > self.fenced[programs][:, None]).any():
             self.report(
                 "shared memory is read",
-                f"{what}: stored with no fence.proxy.async since",
+                f"{what}: {UNFENCED}",
                 int(unfenced.sum()),
             )
         reading = Reading(
