@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import linecache
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class SideBySide:
         lines: list[list[Any]] = [
             [say("programs"), *(number(row.launches[0].programs) for row in self.rows)],
             [say("warps of a program"), *(loop.warps for loop in loops)],
-            [say("turns of a program"), *(number(loop.turns, 3) for loop in loops)],
+            [say("turns of a program"), *(amount(loop.turns) for loop in loops)],
             *_some(say("product instructions a turn"), [loop.count("product") for loop in loops]),
             *_some(say("FLOP of one"), [_flops(loop) for loop in loops]),
             *_some(say("reads for products and sums"), [loop.count("feed") for loop in loops]),
@@ -124,18 +124,20 @@ class SideBySide:
         for where, each in self._lines():
             text.append(f"\n{where}  {_source(where)}")
             for row, steps in zip(self.rows, each, strict=True):
-                said = ", ".join(f"{number(s.count, 3)} x {short(s)}" for s in steps)
+                said = ", ".join(f"{amount(s.count)} x {short(s)}" for s in steps)
                 text.append(f"    {row.target:8}{said}")
         return "\n".join([*text, "", repr(self.summary())])
 
 
-def side_by_side(experiment: Experiment, **sizes: int) -> SideBySide:
-    """The loop of `experiment` at this size on each of CHIPS, executed.
+def side_by_side(
+    experiment: Experiment, *, tile_of: Mapping[str, int] | None = None, **sizes: int
+) -> SideBySide:
+    """The loop of `experiment` at this size on each of CHIPS, executed; tile_of as in `executed.cases`.
 
     Raises PhysicsDisagrees where the compiled code is wrong or races, Unsupported or NotExecutable where it
     can't be executed here.
     """
-    rows = executed.run(experiment, targets=CHIPS, **sizes)
+    rows = executed.run(experiment, targets=CHIPS, tile_of=tile_of, **sizes)
     for row in rows:
         row.check()
     return SideBySide(rows)
@@ -192,9 +194,61 @@ _DROPPED = re.compile(
 
 def _told(step: Step) -> str:
     return (
-        f'<div title="{html.escape(step.form)}"><b>{number(step.count, 3)}</b> '
+        f'<div title="{html.escape(step.form)}"><b>{amount(step.count)}</b> '
         f"<span>{html.escape(short(step))}</span></div>"
     )
+
+
+def amount(value: float) -> str:
+    """Whole where it is; an average of turns that differ is not."""
+    return number(round(value)) if abs(value - round(value)) < 1e-9 else number(value, 3)
+
+
+def words() -> Table:
+    """What the instructions that are told are for, in the order in which a loop needs them."""
+    return table(
+        [[names, meaning] for names, meaning in _WORDS.items()],
+        [Column(0, say("instruction")), Column(1, say("what it says"), align="left")],
+        say("the instructions, by what they are for"),
+    )
+
+
+def softmax_against_products(rows: Sequence[Executed]) -> str:
+    """A sentence for each row of attention: its exponentials' time as a part of its products', at least."""
+    told = []
+    for row in rows:
+        found = {one.unit: one for one in _bounds(row)}
+        told.append(
+            say(
+                "on the {card} with head_dim {head_dim} **{share:.0%}**",
+                card=catalog.accelerator(TARGETS[row.target].accelerator).short_name,
+                head_dim=row.sizes["head_dim"],
+                share=found["result"].seconds / found["FLOP"].seconds,
+            )
+        )
+    return say(
+        "Exponentials at their full rate take, of the time that the products take at theirs: {each}.",
+        each="; ".join(told),
+    )
+
+
+_WORDS = {
+    "cp.async": say("copy 16 bytes a thread from memory into shared memory, while the program goes on"),
+    "cp.async.wait_group": say("wait until this thread's copies have arrived"),
+    "ld.global": say("load from memory into registers; v4: 16 bytes a thread"),
+    "bar": say("wait until all warps of the program have come here"),
+    "ldmatrix, ld.shared": say("fetch from shared memory into registers"),
+    "stmatrix, st.shared": say("store into shared memory, where other warps find it"),
+    "fence.proxy.async": say("let the tensor core see what threads have stored in shared memory"),
+    "mma.sync, wgmma, tcgen05.mma": say(
+        "multiply two tiles and add the product to a sum; m64n128k16: 64 by 16 times 16 by 128"
+    ),
+    "wgmma.wait_group, mbarrier.try_wait": say("wait until products are done"),
+    "tcgen05.commit": say("have a barrier in memory told when they are"),
+    "tcgen05.ld, tcgen05.st": say("between tensor memory, where sums are, and registers"),
+    "ex2": say("2 to the power of a number of each thread"),
+    "shfl": say("hand numbers to other threads of the warp"),
+}
 
 
 def _source(where: str) -> str:
@@ -206,7 +260,7 @@ def _source(where: str) -> str:
 
 def _some(label: str, values: Sequence[float]) -> list[list[str]]:
     """A line of the summary, if any chip has it."""
-    return [[label, *(number(v, 3) if v else say("none") for v in values)]] if any(values) else []
+    return [[label, *(amount(v) if v else say("none") for v in values)]] if any(values) else []
 
 
 def _flops(loop: HotLoop) -> float:

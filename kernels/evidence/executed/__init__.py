@@ -141,8 +141,8 @@ class Executed:
             raise CompilerAtFault(
                 f"{where}: Triton {version('triton')} sets no fence.proxy.async between what threads store "
                 "or copy into shared memory and the tensor core that reads it, so on a card the products may "
-                "be of old numbers. Use Triton 3.9, which sets it (triton-lang/triton, pull request 9610), or "
-                f"another tile. The first of {len(self.unfenced)}: {self.unfenced[0]}"
+                "be of old numbers. Use Triton 3.9, which sets it (triton-lang/triton, pull request 9610), "
+                f"or another tile. The first of {len(self.unfenced)}: {self.unfenced[0]}"
             )
 
 
@@ -152,18 +152,20 @@ def run(
     targets: Sequence[str] | None = None,
     dtype: str | None = None,
     order: str = "forward",
+    tile_of: Mapping[str, int] | None = None,
     **sizes: Any,
 ) -> tuple[Executed, ...]:
     """Execute `experiment` for each target at each of these sizes.
 
     targets: by default those of EXECUTABLE that can run it. dtype: by default the experiment's first that
-    the target has. order: of programs, see `machine.launch`. One of `sizes` may be a list; sizes left out are
-    those of the "counted" sweep. Raises Unsupported for a target or dtype that can't be executed.
+    the target has. order: of programs, see `machine.launch`. tile_of: see `cases`. One of `sizes` may be a
+    list; sizes left out are those of the "counted" sweep. Raises Unsupported for a target or dtype that can't be executed.
     """
     if targets is None:
         targets = targets_of(experiment, dtype)
     rows = sweep(experiment, "counted", **sizes)
-    return cases([(experiment, name, row) for name in targets for row in rows], dtype=dtype, order=order)
+    own = (dtype, tile_of) if tile_of else (dtype,)
+    return cases([(experiment, name, row, *own) for name in targets for row in rows], order=order)
 
 
 def cases(
