@@ -159,7 +159,8 @@ def run(
 
     targets: by default those of EXECUTABLE that can run it. dtype: by default the experiment's first that
     the target has. order: of programs, see `machine.launch`. tile_of: see `cases`. One of `sizes` may be a
-    list; sizes left out are those of the "counted" sweep. Raises Unsupported for a target or dtype that can't be executed.
+    list; sizes left out are those of the "counted" sweep. Raises Unsupported for a target or dtype that can't
+    be executed.
     """
     if targets is None:
         targets = targets_of(experiment, dtype)

@@ -27,7 +27,16 @@ from kernels.evidence.executed.floating_point import (
 )
 from kernels.evidence.executed.formats import UINT
 from kernels.evidence.executed.forms import Run, family
-from kernels.evidence.executed.integers import divided, extracted, high, high64, remainder, shifted, wide
+from kernels.evidence.executed.integers import (
+    divided,
+    extracted,
+    high,
+    high64,
+    permuted,
+    remainder,
+    shifted,
+    wide,
+)
 from kernels.evidence.executed.operands import reader
 from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel, NotExecutable
 
@@ -108,7 +117,8 @@ for _kind in ("b16", "b32", "b64"):
     TABLE[f"shl.{_kind}"] = Operation(_kind, (_kind, "b32"), partial(shifted, left=True))
 for _kind in ("s16", "u16", "s32", "u32", "s64", "u64"):
     TABLE[f"shr.{_kind}"] = Operation(_kind, (_kind, "b32"), partial(shifted, left=False))
-for _kind in ("s32", "u32"):
+TABLE["prmt.b32"] = Operation("b32", ("b32",) * 3, permuted)
+for _kind in ("s32", "u32", "s64", "u64"):
     TABLE[f"bfe.{_kind}"] = Operation(_kind, (_kind, "b32", "b32"), extracted)
 # Narrow operands, a wide last one and a wide result: the last suffix is the narrow type.
 for _kind in ("bf16", "f16"):

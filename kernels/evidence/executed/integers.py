@@ -59,13 +59,34 @@ def extracted(x: np.ndarray, position: np.ndarray, length: np.ndarray) -> np.nda
     width, signed = np.uint64(x.dtype.itemsize * 8), x.dtype.kind == "i"
     whole = x.view(UINT[int(width)]).astype(np.uint64)
     position, length = (v.astype(np.uint64) & np.uint64(255) for v in (position, length))
-    mask = (np.uint64(1) << np.minimum(length, width)) - np.uint64(1)
+    mask = _ones(np.minimum(length, width))
     field = (
         np.where(position < width, whole >> np.minimum(position, width - np.uint64(1)), np.uint64(0)) & mask
     )
     if signed:
         top = np.minimum(position + length - np.uint64(1), width - np.uint64(1))
         negative = (whole >> top & np.uint64(1)).astype(bool) & (length > 0)
-        seen = (np.uint64(1) << np.minimum(length, width - np.minimum(position, width))) - np.uint64(1)
+        seen = _ones(np.minimum(length, width - np.minimum(position, width)))
         field = np.where(negative, field | ~seen, field)
     return field.astype(UINT[int(width)]).view(x.dtype)
+
+
+def _ones(count: np.ndarray) -> np.ndarray:
+    """So many low bits, up to 64 of them."""
+    some = (np.uint64(1) << np.minimum(count, np.uint64(63))) - np.uint64(1)
+    return np.where(count > np.uint64(63), ~np.uint64(0), some)
+
+
+def permuted(low: np.ndarray, high: np.ndarray, selector: np.ndarray) -> np.ndarray:
+    """prmt: byte i of the result is the one of the eight bytes of both that the selector's nibble i names.
+
+    With the nibble's top bit it is that byte's sign, eight times (PTX ISA, prmt, default mode).
+    """
+    eight = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+    result = np.zeros(np.broadcast_shapes(low.shape, high.shape, selector.shape), np.uint32)
+    for i in range(4):
+        nibble = selector >> np.uint32(4 * i) & np.uint32(15)
+        byte = eight >> (nibble & np.uint32(7)).astype(np.uint64) * np.uint64(8) & np.uint64(255)
+        sign = np.where(byte > 127, np.uint64(255), np.uint64(0))
+        result |= np.where(nibble > 7, sign, byte).astype(np.uint32) << np.uint32(8 * i)
+    return result

@@ -165,6 +165,17 @@ def _field(kind: str) -> Oracle:
     return Oracle(kind, (kind, "b32", "b32"), of)
 
 
+def _permutation(low: int, high: int, selector: int) -> int:
+    """prmt in its default mode, with lists of bytes."""
+    eight = [*low.to_bytes(4, "little"), *high.to_bytes(4, "little")]
+    chosen = []
+    for i in range(4):
+        nibble = selector >> 4 * i & 15
+        byte = eight[nibble & 7]
+        chosen.append((255 if byte & 128 else 0) if nibble & 8 else byte)
+    return int.from_bytes(bytes(chosen), "little")
+
+
 def _comparison(compare: Callable[..., bool], kind: str, with_nan: bool = False) -> Oracle:
     def of(a: int, b: int) -> int:
         a, b = number(a, kind), number(b, kind)
@@ -200,7 +211,8 @@ for _kind in ("b16", "b32", "b64"):
     ORACLES[f"shl.{_kind}"] = _shift(_kind, left=True)
 for _kind in ("s16", "u16", "s32", "u32", "s64", "u64"):
     ORACLES[f"shr.{_kind}"] = _shift(_kind, left=False)
-for _kind in ("s32", "u32"):
+ORACLES["prmt.b32"] = Oracle("b32", ("b32",) * 3, _permutation)
+for _kind in ("s32", "u32", "s64", "u64"):
     ORACLES[f"bfe.{_kind}"] = _field(_kind)
 for _kind in ("b16", "b32", "b64", "f32"):
     ORACLES[f"selp.{_kind}"] = Oracle(_kind, (_kind, _kind, "pred"), lambda a, b, p: a if p else b)
