@@ -293,29 +293,25 @@ def _executed(wanted: Cases) -> tuple[tuple, str]:
             row.check()
         except CompilerAtFault as fault:
             faults.append(str(fault))
-    facts = {
-        "targets": _targets(made),
-        "worst": max(row.relative_error for row in made),
-        "dtype": ", ".join(dict.fromkeys(row.dtype for row in made)),
-        "allowed": max(row.tolerance for row in made),
-    }
+    targets, dtype = _targets(made), ", ".join(dict.fromkeys(row.dtype for row in made))
+    worst, allowed = max(row.relative_error for row in made), max(row.tolerance for row in made)
     if faults:
         return made, say(
             "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), "
             "no access outside the tensors' memory. But {fault}",
+            targets=targets,
+            worst=worst,
+            dtype=dtype,
+            allowed=allowed,
             fault=faults[0],
-            targets=facts["targets"],
-            worst=facts["worst"],
-            dtype=facts["dtype"],
-            allowed=facts["allowed"],
         )
     return made, say(
         "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), no "
         "data race, no access outside the tensors' memory",
-        targets=facts["targets"],
-        worst=facts["worst"],
-        dtype=facts["dtype"],
-        allowed=facts["allowed"],
+        targets=targets,
+        worst=worst,
+        dtype=dtype,
+        allowed=allowed,
     )
 
 
