@@ -23,7 +23,7 @@ from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import executed, tables
 from kernels.evidence.executed import Executed
-from kernels.evidence.executed.ceilings import Ceiling, binding, ceilings
+from kernels.evidence.executed.ceilings import Ceiling, ceilings
 from kernels.evidence.executed.hot_loops import HotLoop, Step
 from kernels.evidence.sweeps import described
 
@@ -33,7 +33,7 @@ _CSS = (
     ".rl-told table{border-collapse:collapse;width:100%;table-layout:fixed;margin:0;color:inherit}"
     ".rl-told caption{caption-side:top;text-align:left;padding:.2em 0 .5em;color:var(--rl-dim,inherit)}"
     ".rl-told th,.rl-told td{text-align:left;vertical-align:top;padding:.35em .6em;border:0;background:none;"
-    "color:inherit;overflow-wrap:anywhere}"
+    "color:inherit;overflow-wrap:break-word}"
     ".rl-told thead th{font-weight:600;border-bottom:1px solid var(--rl-line,#8886)}"
     ".rl-told tbody th{font-weight:400;padding:.8em .6em 0;border-top:1px solid var(--rl-line,#8886)}"
     ".rl-told tbody th code{background:none;border:0;padding:0;color:inherit;font-weight:600;"
@@ -86,16 +86,16 @@ class SideBySide:
             [say("warps of a program"), *(loop.warps for loop in loops)],
             [say("turns of a program"), *(amount(loop.turns) for loop in loops)],
             *_some(say("product instructions a turn"), [loop.count("product") for loop in loops]),
-            *_some(say("FLOP of one"), [_flops(loop) for loop in loops]),
+            *_some(say("FLOP of one of them"), [_flops(loop) for loop in loops]),
             *_some(say("reads for products and sums"), [loop.count("feed") for loop in loops]),
-            *_some(say("exponentials"), [loop.count("exponential") for loop in loops]),
+            *_some(say("exponentials, 32 at a time"), [loop.count("exponential") for loop in loops]),
             *_some(say("hand-overs inside a warp"), [loop.count("exchange") for loop in loops]),
             # a barrier holds all warps of the program
-            *_some(say("barriers"), [loop.count("meet") / loop.warps for loop in loops]),
+            *_some(say("barriers of all warps"), [loop.count("meet") / loop.warps for loop in loops]),
         ]
         caption = say("a turn in numbers")
         chips = [
-            Column(i, tables.architecture(row.target), align="right")
+            Column(i, catalog.accelerator(TARGETS[row.target].accelerator).short_name, align="right")
             for i, row in enumerate(self.rows, start=1)
         ]
         return table(lines, [Column(0, say("on")), *chips], caption)
@@ -144,28 +144,38 @@ def side_by_side(
 
 
 def limits(rows: Iterable[Executed]) -> Table:
-    """What each row's counts take at least on its chip's card: one column a row, one line a resource.
+    """What each row's counts take at least on its chip's card: one line a row, one column a resource.
 
     The card's whole memory bandwidth and all its multiprocessors, as `executed.ceilings` has them.
     """
-    rows = tuple(rows)
-    found = [{one.resource: one for one in _bounds(row)} for row in rows]
-    names = dict.fromkeys(name for each in found for name in each)
-    cells: list[list[str]] = [[name, *(_share(each.get(name)) for each in found)] for name in names]
-    cells.append([say("binds"), *(binding(tuple(each.values())).resource for each in found)])
-    labels = [Column(i, _headed(row), align="right") for i, row in enumerate(rows, start=1)]
-    where = rows[0].experiment
-    caption = say(
-        "{where}: time that each resource needs at least, the longest of a column as 1", where=where
+    cells = []
+    for row in rows:
+        found = {one.unit: one for one in _bounds(row)}
+        cells.append(
+            {
+                "on": _headed(row),
+                **{unit: f"{one.share:.2f}" for unit, one in found.items()},
+                "ratio": f"{found['result'].seconds / found['FLOP'].seconds:.0%}",
+            }
+        )
+    columns = [
+        Column("on", say("on")),
+        Column("byte", say("memory"), align="right"),
+        Column("FLOP", say("tensor cores"), align="right"),
+        Column("result", say("exponentials"), align="right"),
+        Column("wavefront", say("shared memory"), align="right"),
+        Column("ratio", say("exponentials, of the products' time"), align="right"),
+    ]
+    return table(
+        cells, columns, say("the time that each resource takes at least; the longest of a line is 1")
     )
-    return table(cells, [Column(0, say("resource")), *labels], caption)
 
 
 def _headed(row: Executed) -> str:
-    chip = tables.architecture(row.target)
+    card = catalog.accelerator(TARGETS[row.target].accelerator).short_name
     if "head_dim" not in row.sizes:
-        return chip
-    return say("{chip}, head_dim {head_dim}", chip=chip, head_dim=row.sizes["head_dim"])
+        return card
+    return say("{card}, head_dim {head_dim}", card=card, head_dim=row.sizes["head_dim"])
 
 
 def _bounds(row: Executed) -> list[Ceiling]:
@@ -173,16 +183,14 @@ def _bounds(row: Executed) -> list[Ceiling]:
     return [one for one in ceilings(row, card) if one.bounds]
 
 
-def _share(one: Ceiling | None) -> str:
-    return f"{one.share:.2f}" if one and one.amount else ""
-
-
 def short(step: Step) -> str:
     """An instruction's name without what every one of its kind says: "ldmatrix.x4", "wgmma m64n64k16"."""
     if step.kind == "product":
         return re.sub(r"\.(?:bf16|f16|e4m3|e5m2)\b", "", step.name)
     kept = [part for part in step.form.split(".") if not _DROPPED.fullmatch(part)]
-    return ".".join(kept)
+    return re.sub(
+        r"^(cp\.async|ldmatrix|stmatrix)\.(trans\.)?shared(?:\.global)?", r"\1.\2", ".".join(kept)
+    ).strip(".")
 
 
 # Types, layouts and spaces that say nothing about what an instruction is for.
@@ -195,60 +203,13 @@ _DROPPED = re.compile(
 def _told(step: Step) -> str:
     return (
         f'<div title="{html.escape(step.form)}"><b>{amount(step.count)}</b> '
-        f"<span>{html.escape(short(step))}</span></div>"
+        f"<span>{html.escape(short(step)).replace('.', '.<wbr>')}</span></div>"
     )
 
 
 def amount(value: float) -> str:
     """Whole where it is; an average of turns that differ is not."""
     return number(round(value)) if abs(value - round(value)) < 1e-9 else number(value, 3)
-
-
-def words() -> Table:
-    """What the instructions that are told are for, in the order in which a loop needs them."""
-    return table(
-        [[names, meaning] for names, meaning in _WORDS.items()],
-        [Column(0, say("instruction")), Column(1, say("what it says"), align="left")],
-        say("the instructions, by what they are for"),
-    )
-
-
-def softmax_against_products(rows: Sequence[Executed]) -> str:
-    """A sentence for each row of attention: its exponentials' time as a part of its products', at least."""
-    told = []
-    for row in rows:
-        found = {one.unit: one for one in _bounds(row)}
-        told.append(
-            say(
-                "on the {card} with head_dim {head_dim} **{share:.0%}**",
-                card=catalog.accelerator(TARGETS[row.target].accelerator).short_name,
-                head_dim=row.sizes["head_dim"],
-                share=found["result"].seconds / found["FLOP"].seconds,
-            )
-        )
-    return say(
-        "Exponentials at their full rate take, of the time that the products take at theirs: {each}.",
-        each="; ".join(told),
-    )
-
-
-_WORDS = {
-    "cp.async": say("copy 16 bytes a thread from memory into shared memory, while the program goes on"),
-    "cp.async.wait_group": say("wait until this thread's copies have arrived"),
-    "ld.global": say("load from memory into registers; v4: 16 bytes a thread"),
-    "bar": say("wait until all warps of the program have come here"),
-    "ldmatrix, ld.shared": say("fetch from shared memory into registers"),
-    "stmatrix, st.shared": say("store into shared memory, where other warps find it"),
-    "fence.proxy.async": say("let the tensor core see what threads have stored in shared memory"),
-    "mma.sync, wgmma, tcgen05.mma": say(
-        "multiply two tiles and add the product to a sum; m64n128k16: 64 by 16 times 16 by 128"
-    ),
-    "wgmma.wait_group, mbarrier.try_wait": say("wait until products are done"),
-    "tcgen05.commit": say("have a barrier in memory told when they are"),
-    "tcgen05.ld, tcgen05.st": say("between tensor memory, where sums are, and registers"),
-    "ex2": say("2 to the power of a number of each thread"),
-    "shfl": say("hand numbers to other threads of the warp"),
-}
 
 
 def _source(where: str) -> str:
