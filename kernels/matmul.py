@@ -2,7 +2,7 @@
 
 Each program owns one tile of y and walks along K: it loads a piece of x and a piece of w, multiplies
 them, and keeps the sum in registers. The larger the tile, the more often each loaded number is used.
-`tile_position` and `tile_product` serve `kernels.linear` too.
+`tile_position` and `tile_product` serve `kernels.linear` too, `multiply_tile` `kernels.persistent_matmul`.
 """
 
 import torch
@@ -77,14 +77,14 @@ def tile_product(
 
 
 @triton.jit
-def matmul_kernel(
-    x_ptr, w_ptr, y_ptr, M, N, K,
-    stride_xm, stride_xk, stride_wk, stride_wn,
+def multiply_tile(
+    tile, x_ptr, w_ptr, y_ptr, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
+    """Write tile number `tile` of y = x @ w."""
     # rm [BLOCK_M] rows and rn [BLOCK_N] columns of y
-    rm, rn = tile_position(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
+    rm, rn = tile_position(tile, M, N, BLOCK_M, BLOCK_N, GROUP_M)
     k_blocks = (K + BLOCK_K - 1) // BLOCK_K
     acc = tile_product(
         x_ptr, w_ptr, rm, rn, 0, k_blocks, M, N, K,
@@ -94,6 +94,20 @@ def matmul_kernel(
     y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
     in_y = (rm[:, None] < M) & (rn[None, :] < N)
     tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=in_y)
+
+
+@triton.jit
+def matmul_kernel(
+    x_ptr, w_ptr, y_ptr, M, N, K,
+    stride_xm, stride_xk, stride_wk, stride_wn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
+):  # fmt: skip
+    multiply_tile(
+        tl.program_id(0), x_ptr, w_ptr, y_ptr, M, N, K,
+        stride_xm, stride_xk, stride_wk, stride_wn,
+        BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
+    )  # fmt: skip
 
 
 def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

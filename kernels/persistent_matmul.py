@@ -19,7 +19,7 @@ from kernels.contract.checks import planned
 from kernels.contract.devices import tl, triton
 from kernels.contract.launch import Launch
 from kernels.contract.targets import Target
-from kernels.matmul import tile_position, tile_product
+from kernels.matmul import multiply_tile
 from kernels.tiling import products, waves
 from kernels.tiling.integers import ceil_div
 
@@ -32,19 +32,13 @@ def persistent_matmul_kernel(
     GROUP_M: tl.constexpr, WHOLE_X: tl.constexpr, WHOLE_W: tl.constexpr,
 ):  # fmt: skip
     tiles = ((M + BLOCK_M - 1) // BLOCK_M) * ((N + BLOCK_N - 1) // BLOCK_N)
-    k_blocks = (K + BLOCK_K - 1) // BLOCK_K
     # Tiles that are neighbours in time go to neighbouring programs: they share w in L2.
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
-        # rm [BLOCK_M] rows and rn [BLOCK_N] columns of y
-        rm, rn = tile_position(tile, M, N, BLOCK_M, BLOCK_N, GROUP_M)
-        acc = tile_product(
-            x_ptr, w_ptr, rm, rn, 0, k_blocks, M, N, K,
+        multiply_tile(
+            tile, x_ptr, w_ptr, y_ptr, M, N, K,
             stride_xm, stride_xk, stride_wk, stride_wn,
-            BLOCK_M, BLOCK_N, BLOCK_K, WHOLE_X, WHOLE_W,
+            BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, WHOLE_X, WHOLE_W,
         )  # fmt: skip
-        y_ptrs = y_ptr + rm[:, None] * N + rn[None, :]  # [BLOCK_M, BLOCK_N]
-        in_y = (rm[:, None] < M) & (rn[None, :] < N)
-        tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=in_y)
 
 
 def persistent_matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
