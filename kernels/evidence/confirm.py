@@ -1,7 +1,7 @@
 """A chapter's proof: run whatever this machine allows, say what it does not, raise if physics disagrees.
 
 evidence = confirm(linear.experiment, m=[1, 16, 256], k=1024, n=1024)
-evidence            # tables: counted, executed, compiled, and where the other rungs stand
+evidence            # rung by rung: how it stands, and the table of what it found
 evidence.figure()   # the roofline with the evidence on it
 """
 
@@ -16,10 +16,10 @@ from book import catalog
 from book.roofline import Roof
 from book.say import say
 from kernels.contract import devices
-from kernels.contract.errors import CardRefuses, CompilerAtFault, NotExecutable, Unsupported
+from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
-from kernels.evidence import child_process, counted, published, recorded, timed
+from kernels.evidence import child_process, chips, counted, published, recorded, timed
 from kernels.evidence import compiled as compiling
 from kernels.evidence import executed as executing
 from kernels.evidence.counted import counted_rows
@@ -28,18 +28,7 @@ from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
 RUNGS = ("counted", "executed", "compiled", "timed", "recorded", "published")
-ABOUT_CHIPS: Mapping[str, Any] = {"compiled": compiling, "executed": executing}  # that are not here
-EASY = 2e8  # FLOP of what is executed for one chip after the other
 STAND_IN = TARGETS[devices.STAND_IN].accelerator  # evidence is drawn for it where there is no GPU
-
-
-# Headings and the sentences of the last block may wrap, so that the numbers fit a narrow page.
-_CSS = (
-    ".rl-evidence .rl-table th,.rl-evidence .rl-table td{padding:.3em .55em}"
-    ".rl-evidence .rl-table thead th{white-space:normal;vertical-align:bottom}"
-    ".rl-evidence .rl-table:last-child td{white-space:normal}"
-    ".rl-evidence .rl-table tbody :only-child{white-space:normal;text-align:left;font-weight:inherit}"
-)
 
 
 @dataclass(frozen=True)
@@ -129,30 +118,37 @@ class Evidence:
             high=high,
         )
 
-    def tables(self) -> list[Any]:
-        """The blocks that make the table: counted, executed, compiled, timed, and how each rung stands."""
+    def sections(self) -> list[Any]:
+        """A block for each rung: how it stands, then what it found; see `tables.Section`."""
         from kernels.evidence import tables  # as above: only those who look need it
 
-        axis, made = self.experiment.axis, []
-        if self.rows:
-            made.append(tables.counted(self.experiment.name, axis, self.rows))
-            made.append(tables.asked_for(axis, self.rows))
-            if self.rows[-1].extra:
-                made.append(tables.again(axis, self.rows[-1]))
+        axis, rows = self.experiment.axis, self.rows
+        shown: dict[str, list[Any]] = {rung: [] for rung in self.status}
+        folded: list[Any] = []
+        if rows:
+            shown["counted"] = [tables.counted(self.experiment.name, axis, rows)]
+            folded = [tables.asked_for(axis, rows)]
+            if rows[-1].extra:
+                folded.append(tables.again(axis, rows[-1]))
         if self.executed:
-            made.append(tables.executed(side_by_side(self.executed)))
+            shown["executed"] = [tables.executed(chips.side_by_side(self.executed))]
         if self.compiled:
-            made.append(tables.compiled(axis, self.compiled))
+            shown["compiled"] = [tables.compiled(axis, self.compiled)]
         if self.timed:
-            made.append(tables.timed(axis, self.timed))
-        return [*made, tables.rungs({rung: self.status[rung] for rung in RUNGS if rung in self.status})]
+            shown["timed"] = [tables.timed(axis, self.timed)]
+        return [
+            tables.Section(rung, self.status[rung], shown[rung], folded if rung == "counted" else [])
+            for rung in RUNGS
+            if rung in self.status
+        ]
 
     def _repr_html_(self) -> str:
-        tables = "".join(block._repr_html_() for block in self.tables())
-        return f'<div class="rl-evidence"><style>{_CSS}</style>{tables}</div>'
+        from kernels.evidence import tables
+
+        return tables.evidence(self.sections())
 
     def __repr__(self) -> str:
-        return "\n\n".join(repr(block) for block in self.tables())
+        return "\n\n".join(repr(section) for section in self.sections())
 
 
 def confirm(
@@ -199,14 +195,14 @@ def confirm(
         "recorded": (),
         "published": (),
     }
-    chips = {rung: _chips(rung, experiment, rows, card) for rung in wanted if rung in ABOUT_CHIPS}
-    with child_process.ahead(*_shared_out(chips), interpret=False):  # while this process counts
+    cases = {rung: chips.cases(rung, experiment, rows, card) for rung in wanted if rung in chips.RUNGS}
+    with child_process.ahead(*chips.shared_out(cases), interpret=False):  # while this process counts
         if "counted" in wanted:
             found["rows"], status["counted"] = _counted(experiment, rows)
         if "executed" in wanted:
-            found["executed"], status["executed"] = _executed(chips["executed"])
+            found["executed"], status["executed"] = chips.executed(cases["executed"])
         if "compiled" in wanted:
-            found["compiled"], status["compiled"] = _compiled(experiment, chips["compiled"])
+            found["compiled"], status["compiled"] = chips.compiled(experiment, cases["compiled"])
     if "timed" in wanted:
         found["timed"], found["ceilings"], status["timed"] = _timed(experiment, here, timed_sizes or {})
     if "recorded" in wanted:
@@ -241,131 +237,6 @@ def _counted(experiment: Experiment, rows: Sequence[dict[str, int]]) -> tuple[tu
     )
 
 
-# (experiment, target's name, sizes), as `executed.cases` and `compiled.cases` take them
-Cases = list[tuple[Experiment, str, dict[str, int]]]
-
-
-def _chips(rung: str, experiment: Experiment, rows: Sequence[dict[str, int]], card: Any) -> Cases:
-    """What a rung says of chips: every size for the card's architecture, for the others one of them."""
-    if devices.MODE == "missing":
-        return []
-    able = ABOUT_CHIPS[rung].targets_of(experiment)
-    own = next((name for name in able if _stands_for(name, card)), None)
-    if own is None and rung == "executed" and able:  # a table needs a chip at every size
-        own = devices.STAND_IN if devices.STAND_IN in able else able[0]
-    mine = [(experiment, own, row) for row in rows] if own else []
-    last = _side_by_side(experiment, rows) if rung == "executed" else rows[-1]
-    return mine + [(experiment, name, last) for name in able if name != own]
-
-
-def _side_by_side(experiment: Experiment, rows: Sequence[dict[str, int]]) -> dict[str, int]:
-    """The size at which all chips are executed: the last that takes each of them no more than a second."""
-    small = [row for row in rows if experiment.cost(**row).flops <= EASY]
-    return small[-1] if small else rows[0]
-
-
-def _shared_out(chips: Mapping[str, Cases]) -> list[list[dict[str, Any]]]:
-    """Requests for two child processes, one for each core of a small machine: a chip's with one of them,
-    so that what is compiled for it is compiled once, and the chip of every size apart from the others.
-    """
-    asked = [
-        one for rung in ("compiled", "executed") for one in ABOUT_CHIPS[rung].requests(chips.get(rung, []))
-    ]
-    own = asked[0]["target"] if asked else ""
-    lists = ([one for one in asked if (one["target"] == own) is mine] for mine in (True, False))
-    return [some for some in lists if some]
-
-
-def _executed(wanted: Cases) -> tuple[tuple, str]:
-    if devices.MODE == "missing":
-        return (), say("not run: {reason}", reason=devices.why_not())
-    if not wanted:
-        return (), say("not run: no chip whose code can be executed here has its formats")
-    try:
-        made = executing.cases(wanted)
-    except CardRefuses:
-        raise
-    except NotExecutable as error:  # a newer Triton emits what is not known here yet
-        return (), say("not run: {reason}", reason=str(error))
-    faults = []
-    for row in made:
-        try:
-            row.check()
-        except CompilerAtFault as fault:
-            faults.append(str(fault))
-    targets, dtype = _targets(made), ", ".join(dict.fromkeys(row.dtype for row in made))
-    worst, allowed = max(row.relative_error for row in made), max(row.tolerance for row in made)
-    if faults:
-        return made, say(
-            "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), "
-            "no access outside the tensors' memory. But {fault}",
-            targets=targets,
-            worst=worst,
-            dtype=dtype,
-            allowed=allowed,
-            fault=faults[0],
-        )
-    return made, say(
-        "as compiled for {targets}, on this CPU; right to {worst:.1e} in {dtype} ({allowed:g} allowed), no "
-        "data race, no access outside the tensors' memory",
-        targets=targets,
-        worst=worst,
-        dtype=dtype,
-        allowed=allowed,
-    )
-
-
-def side_by_side(rows: Sequence[executing.Executed]) -> list[executing.Executed]:
-    """Those of the size at which most chips were executed, in the order of their architectures."""
-    sizes = [row.sizes for row in rows]
-    shared = max(sizes, key=lambda one: (sizes.count(one), sizes.index(one)))
-    return sorted(
-        (row for row in rows if row.sizes == shared), key=lambda row: list(TARGETS).index(row.target)
-    )
-
-
-def _compiled(experiment: Experiment, wanted: Cases) -> tuple[tuple, str]:
-    if devices.MODE == "missing":
-        return (), say("not run: {reason}", reason=devices.why_not())
-    made = compiling.cases(wanted)
-    for row in made:
-        if not row.fits:  # nobody can launch it, so nothing else that is said of it matters
-            row.check()
-    # A launch may start helper kernels (the sum of split-K partials): the table shows the main one.
-    main, seen = [], set()
-    for row in made:
-        key = (row.target, tuple(row.sizes.items()))
-        if key not in seen:
-            seen.add(key)
-            main.append(row)
-    spilled = sorted(
-        {say("{kernel} on {target}", kernel=row.kernel, target=row.target) for row in made if row.spills}
-    )
-    targets = _targets(made)
-    if spilled:
-        words = say("for {targets}; spills in {kernels}", targets=targets, kernels=", ".join(spilled))
-    else:
-        words = say("for {targets}; no spills", targets=targets)
-    if without := _without_tensor_cores(experiment, made):
-        words = say(
-            "{words}; no tensor-core instruction on {targets}", words=words, targets=", ".join(without)
-        )
-    return tuple(main), words
-
-
-def _targets(rows: Sequence[Any]) -> str:
-    found = {row.target for row in rows}
-    return ", ".join(name for name in TARGETS if name in found)
-
-
-def _without_tensor_cores(experiment: Experiment, made: Sequence[compiling.Compiled]) -> list[str]:
-    """Targets on which a matrix kernel multiplies without them, although they have its dtype's."""
-    if experiment.unit != "matrix":
-        return []
-    used = {row.target for row in made if row.instruction != "none" or row.dtype == "fp32"}
-    return [name for name in dict.fromkeys(row.target for row in made) if name not in used]
-
-
 def _reason(ask: Callable[[], Any]) -> str:
     """The sentence with which `ask` says that something can't be done here, or ""."""
     try:
@@ -373,10 +244,6 @@ def _reason(ask: Callable[[], Any]) -> str:
     except Unsupported as error:
         return str(error)
     return ""
-
-
-def _stands_for(name: str, card: Any) -> bool:
-    return catalog.accelerator(TARGETS[name].accelerator).compute_capability == card.compute_capability
 
 
 def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple[tuple, Any, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from book import catalog
@@ -113,6 +114,7 @@ def executed(rows: Sequence[Executed]) -> Table:
     lines: list[list[Any]] = [
         [say("relative error"), *(_small(r.relative_error) for r in rows)],
         *([[say("tensor instruction"), *map(_instruction, products)]] if any(products) else []),
+        *([[say("its shape"), *map(_shape, products)]] if any(products) else []),
         *([[say("tensor FLOP"), *(sum(r.tensor_flops.values()) for r in rows)]] if any(products) else []),
         [say("bytes asked for"), *(r.asked() for r in rows)],
         [say("sectors a request"), *(number(sectors / asked, 3) if asked else "" for sectors, asked in wide)],
@@ -121,7 +123,7 @@ def executed(rows: Sequence[Executed]) -> Table:
     ]
     chips = [Column(i, architecture(r.target), align="right") for i, r in enumerate(rows, start=1)]
     where = ", ".join([rows[0].experiment, described(rows[0].sizes), rows[0].dtype])
-    caption = say("executed on this CPU, as compiled for each chip: {where}; no data race", where=where)
+    caption = say("executed on this CPU, as compiled for each chip: {where}", where=where)
     return table(lines, [Column(0, say("on")), *chips], caption)
 
 
@@ -132,8 +134,13 @@ def architecture(target: str) -> str:
 
 
 def _instruction(name: str) -> str:
-    """The commonest tensor instruction without its dtype, which the caption has."""
-    return name.partition(".bf16")[0].partition(".f16")[0] if name else say("none")
+    """The commonest tensor instruction, of "wgmma m64n64k16.bf16"."""
+    return name.split()[0] if name else say("none")
+
+
+def _shape(name: str) -> str:
+    """Its rows, columns and depth; the dtype is in the caption."""
+    return name.split()[1].partition(".")[0] if name else ""
 
 
 def _small(value: float) -> str:
@@ -219,6 +226,50 @@ def timed(axis: str, rows: Sequence[Timed]) -> Table:
     ]
     where = [*_fixed(axis, rows[0].sizes), rows[0].dtype]
     return table(cells, columns, say("timed here: {where}", where=", ".join(where)))
+
+
+# A rung's heading stands apart, its tables close to it; what has no table is a line in a list. Headings of
+# columns and sentences may wrap, so that the numbers fit a narrow page.
+_CSS = (
+    ".rl-evidence .rl-rung{margin:1.4em 0 .4em;text-align:left}"
+    ".rl-evidence .rl-rung+.rl-rung{margin-top:.4em}"
+    ".rl-evidence .rl-table{margin:.4em 0}"
+    ".rl-evidence .rl-table th,.rl-evidence .rl-table td{padding:.3em .45em}"
+    ".rl-evidence .rl-table{container-type:inline-size}"
+    ".rl-evidence .rl-table caption{position:sticky;left:0;max-width:100cqw;white-space:normal}"
+    ".rl-evidence .rl-table thead th{white-space:normal;vertical-align:bottom}"
+    ".rl-evidence .rl-table tbody :only-child{white-space:normal;text-align:left;font-weight:inherit}"
+    ".rl-evidence summary{cursor:pointer;color:var(--rl-dim,inherit);font-size:.9em}"
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One rung: its name in code, how it stands in words, what it found; `folded` is for those who ask."""
+
+    rung: str
+    words: str
+    shown: Sequence[Table] = ()
+    folded: Sequence[Table] = ()
+
+    def _repr_html_(self) -> str:
+        head = f"<strong>{html.escape(RUNGS[self.rung])}</strong>: {html.escape(self.words)}"
+        more = "".join(
+            f"<details><summary>{html.escape(one.caption)}</summary>"
+            f"{replace(one, caption='')._repr_html_()}</details>"
+            for one in self.folded
+        )
+        return f'<p class="rl-rung">{head}</p>' + "".join(one._repr_html_() for one in self.shown) + more
+
+    def __repr__(self) -> str:
+        blocks = [f"{RUNGS[self.rung]}: {self.words}", *map(repr, self.shown), *map(repr, self.folded)]
+        return "\n\n".join(blocks)
+
+
+def evidence(sections: Sequence[Section]) -> str:
+    """All rungs as HTML."""
+    inner = "".join(section._repr_html_() for section in sections)
+    return f'<div class="rl-evidence"><style>{_CSS}</style>{inner}</div>'
 
 
 def rungs(status: Mapping[str, str]) -> Table:

@@ -9,7 +9,7 @@ import torch
 from book import cost
 from kernels.contract import devices
 from kernels.contract.errors import NotExecutable
-from kernels.evidence import PhysicsDisagrees, compiled, confirm, executed, tables, timed
+from kernels.evidence import PhysicsDisagrees, chips, compiled, confirm, executed, tables, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
 from kernels.linear import experiment as linear
@@ -42,7 +42,7 @@ def test_the_main_kernel_is_compiled_at_every_size_for_the_chosen_card(evidence)
 
 def test_the_compiled_table_says_what_stands_in_the_loop(evidence):
     row = next(row for row in evidence.compiled if row.target == "sm_90" and row.sizes["m"] == 64)
-    shown = next(repr(block) for block in evidence.tables() if "compiled: toy" in repr(block))
+    shown = next(repr(block) for block in evidence.sections() if "compiled: toy" in repr(block))
     assert "barriers in the loop" in shown and "wide loads in the loop" in shown
     assert (
         f"{row.hot.wide_async_copies + row.hot.wide_loads} of {row.hot.async_copies + row.hot.loads}" in shown
@@ -67,27 +67,29 @@ def test_what_is_compiled_is_executed_at_every_size_for_the_chosen_card_and_once
 
 
 def test_chips_stand_side_by_side_at_the_last_size_that_is_quick(monkeypatch):
-    monkeypatch.setattr(sys.modules["kernels.evidence.confirm"], "EASY", cost.linear(64, 128, 128, 2).flops)
+    monkeypatch.setattr(chips, "EASY", cost.linear(64, 128, 128, 2).flops)
     made = confirm(toy, rungs=["executed"], m=[1, 64, 128], k=128, n=128)
     own = [(row.target, row.sizes["m"]) for row in made.executed if row.target == "sm_90"]
     assert own == [("sm_90", m) for m in (1, 64, 128)]
     assert {row.sizes["m"] for row in made.executed if row.target != "sm_90"} == {64}
-    shown = next(repr(block) for block in made.tables() if "executed on this CPU" in repr(block))
+    shown = next(repr(block) for block in made.sections() if repr(block).startswith("executed: "))
     assert "m = 64" in shown and shown.index("A100") < shown.index("H100") < shown.index("B200")
 
 
 def test_chips_stand_side_by_side_by_their_names(evidence):
-    shown = next(repr(block) for block in evidence.tables() if "executed on this CPU" in repr(block))
+    shown = next(repr(block) for block in evidence.sections() if repr(block).startswith("executed: "))
     for name in ("Ampere, A100 SXM", "Hopper, H100 SXM", "Blackwell, B200", "Blackwell, RTX 5090"):
         assert name in shown
-    for instruction in ("mma.sync m16n8k16", "wgmma m64n64k16", "tcgen05.mma m64n64k16"):
+    for instruction in ("mma.sync", "m16n8k16", "wgmma", "tcgen05.mma", "m64n64k16"):
         assert instruction in shown
-    assert "m = 64, k = 128, n = 128, bf16; no data race" in shown
+    assert "no data race" in shown and "m = 64, k = 128, n = 128, bf16" in shown
 
 
 def test_the_executed_rung_says_for_which_chips_and_how_right(evidence):
     worst = max(row.relative_error for row in evidence.executed)
-    assert evidence.status["executed"].startswith("as compiled for sm_80, sm_90, sm_100, sm_120, on this CPU")
+    assert evidence.status["executed"].startswith(
+        "5 runs on this CPU of what is compiled for A100 SXM (sm_80), H100 SXM (sm_90), B200 (sm_100), RTX"
+    )
     assert f"right to {worst:.1e} in bf16 (0.01 allowed)" in evidence.status["executed"]
 
 
