@@ -230,11 +230,12 @@ def timed(axis: str, rows: Sequence[Timed]) -> Table:
 
 # A rung's heading stands apart, its tables close to it; what has no table is a line in a list. Headings of
 # columns and sentences may wrap, so that the numbers fit a narrow page.
+_E = ".rl-evidence.rl-evidence"  # twice, to outweigh the tables' own rules
 _CSS = (
     ".rl-evidence .rl-rung{margin:1.4em 0 .4em;text-align:left}"
     ".rl-evidence .rl-rung+.rl-rung{margin-top:.4em}"
     ".rl-evidence .rl-table{margin:.4em 0}"
-    ".rl-evidence .rl-table th,.rl-evidence .rl-table td{padding:.3em .45em}"
+    f"{_E} .rl-table th,{_E} .rl-table td{{padding:.3em .45em}}"
     ".rl-evidence .rl-table{container-type:inline-size}"
     ".rl-evidence .rl-table caption{position:sticky;left:0;max-width:100cqw;white-space:normal}"
     ".rl-evidence .rl-table thead th{white-space:normal;vertical-align:bottom}"
