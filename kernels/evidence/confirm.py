@@ -119,8 +119,8 @@ class Evidence:
         )
 
     def sections(self) -> list[Any]:
-        """A block for each rung: how it stands, then what it found; see `tables.Section`."""
-        from kernels.evidence import tables  # as above: only those who look need it
+        """One for each rung: how it stands, then what it found."""
+        from kernels.evidence import sections, tables  # as above: only those who look need it
 
         axis, rows = self.experiment.axis, self.rows
         shown: dict[str, list[Any]] = {rung: [] for rung in self.status}
@@ -137,15 +137,15 @@ class Evidence:
         if self.timed:
             shown["timed"] = [tables.timed(axis, self.timed)]
         return [
-            tables.Section(rung, self.status[rung], shown[rung], folded if rung == "counted" else [])
+            sections.Section(rung, self.status[rung], shown[rung], folded if rung == "counted" else [])
             for rung in RUNGS
             if rung in self.status
         ]
 
     def _repr_html_(self) -> str:
-        from kernels.evidence import tables
+        from kernels.evidence import sections
 
-        return tables.evidence(self.sections())
+        return sections.page(self.sections())
 
     def __repr__(self) -> str:
         return "\n\n".join(repr(section) for section in self.sections())
