@@ -183,7 +183,9 @@ def launches(plan: Plan, q, k, v, o, lengths=None, scale: float | None = None) -
     main = Launch(decode_attention_kernel, grid, args, options, "decode attention")
     if plan.splits == 1:
         return [main]
-    options = {**fixed, **plan.merge_options()}
+    # Two lanes hold each sum and both store it. Fused with an addition, a product isn't rounded, so what one
+    # of them adds up would differ in the last bit from the other's (Triton 3.8 fuses so).
+    options = {**fixed, **plan.merge_options(), "enable_fp_fusion": False}
     options["DIM_BLOCKS"] = plan.block_dim // options["BLOCK_DIM"]
     args = (partials, lse, table, o, context, heads)
     return [main, Launch(merge_kernel, (batch * heads * options["DIM_BLOCKS"],), args, options, "merge")]

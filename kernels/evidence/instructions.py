@@ -162,9 +162,9 @@ def limits(rows: Iterable[Executed]) -> Table:
         Column("on", say("on")),
         Column("byte", say("memory"), align="right"),
         Column("FLOP", say("tensor cores"), align="right"),
-        Column("result", say("exponentials"), align="right"),
+        Column("result", say("special functions"), align="right"),
         Column("wavefront", say("shared memory"), align="right"),
-        Column("ratio", say("exponentials, of the products' time"), align="right"),
+        Column("ratio", say("special functions, of the products' time"), align="right"),
     ]
     return table(
         cells, columns, say("the time that each resource takes at least; the longest of a line is 1")

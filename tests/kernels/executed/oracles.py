@@ -230,7 +230,9 @@ ORACLES["sub.f32"] = _fused("f32", "f32", "f32", negate=True)
 ORACLES["mul.f32"] = _product("f32")
 ORACLES["fma.rn.f32"] = _fused("f32", "f32", "f32", "f32")
 ORACLES["fma.rn.ftz.f32"] = _fused("f32", "f32", "f32", "f32", flush=True)
-for _form in ("add", "sub", "mul", "fma.rn"):
+for _form in ("add", "sub", "mul"):
+    ORACLES[f"{_form}.rn.f32"] = ORACLES[f"{_form}.f32"]  # not to be fused, and the same numbers
+for _form in ("add", "sub", "mul", "add.rn", "sub.rn", "mul.rn", "fma.rn"):
     ORACLES[f"{_form}.f32x2"] = _each_half(ORACLES[f"{_form}.f32"], "f32x2")
 for _kind in ("bf16", "f16"):
     _pair = f"{_kind}x2"
