@@ -42,6 +42,7 @@ _CSS = (
     ".rl-told td div{display:flex;gap:.5em;line-height:1.45}"
     ".rl-told td b{min-width:2.2em;text-align:right;font-weight:600;font-variant-numeric:tabular-nums}"
     ".rl-told td span{color:var(--rl-dim,inherit)}"
+    ".rl-turn .rl-table.rl-table th,.rl-turn .rl-table.rl-table td{white-space:normal;padding:.3em .5em}"
     "@media(max-width:34rem){.rl-told td div{display:block}.rl-told td b{text-align:left}"
     ".rl-told td b::after{content:' ×'}.rl-told th,.rl-told td{padding-left:.2em;padding-right:.2em}}"
 )
@@ -117,7 +118,8 @@ class SideBySide:
             f"<table><caption>{html.escape(self.caption)}</caption><thead><tr>{chips}</tr></thead>"
             f"<tbody>{''.join(body)}</tbody></table>"
         )
-        return f'<div class="rl-told"><style>{_CSS}</style>{table_}</div>{self.summary()._repr_html_()}'
+        turn = f'<div class="rl-turn">{self.summary()._repr_html_()}</div>'
+        return f'<style>{_CSS}</style><div class="rl-told">{table_}</div>{turn}'
 
     def __repr__(self) -> str:
         text = [self.caption]
@@ -164,7 +166,7 @@ def limits(rows: Iterable[Executed]) -> Table:
         Column("FLOP", say("tensor cores"), align="right"),
         Column("result", say("special functions"), align="right"),
         Column("wavefront", say("shared memory"), align="right"),
-        Column("ratio", say("special functions, of the products' time"), align="right"),
+        Column("ratio", say("special ÷ tensor"), align="right"),
     ]
     return table(
         cells, columns, say("the time that each resource takes at least; the longest of a line is 1")
