@@ -253,3 +253,17 @@ def test_code_that_no_block_of_can_live_anywhere_is_refused(monkeypatch):
 def test_a_matrix_kernel_that_uses_no_tensor_core_is_named(monkeypatch):
     words = compiled_as(monkeypatch, instruction="none", dtype="bf16")
     assert words.startswith("for sm_80") and "; no tensor-core instruction on sm_90, sm_80, sm_89" in words
+
+
+def test_a_section_says_its_sentence_first_and_folds_what_few_ask_for(evidence):
+    page = evidence._repr_html_()
+    heads = [part.partition("</strong>")[0] for part in page.split('<p class="rl-rung"><strong>')[1:]]
+    assert tuple(heads) == RUNGS
+    counted = page.partition("<strong>executed")[0]
+    assert counted.index("every byte and FLOP") < counted.index("bytes, formula") < counted.index("<details>")
+    assert "bytes asked for" in counted.partition("<details>")[2]
+    assert "<table" not in page.partition("<strong>recorded")[2], "what is not there takes a line"
+    text = repr(evidence)
+    assert (
+        text.index("counted: 2 sizes") < text.index("asked for: each load") < text.index("executed: 5 runs")
+    )

@@ -103,6 +103,8 @@ def _parts(notebook: NotebookNode, checks: int) -> Iterator[str]:
     for call, part in (("explore(", "Explorer"), ("source(", "The kernel"), ("confirm(", "The kernel")):
         if call not in source:
             yield f"no cell calls {call}...), which belongs under '## {part}'"
+    if not any("executed" in shown for shown in _confirmed(source)):
+        yield 'no confirm(...) shows what was executed; leave out rungs=, or name "executed" in it'
     if "boxed(" not in source:
         yield "the derivation does not end in boxed(...)"
     if not re.search(r"^assert .*==", source, re.M):
@@ -116,6 +118,18 @@ def _parts(notebook: NotebookNode, checks: int) -> Iterator[str]:
     solved = set(re.findall(r"\{solution\} (\S+)\n:class: dropdown", prose(notebook)))
     if labels != solved:
         yield f"exercises without a dropdown solution, or the reverse: {sorted(labels ^ solved)}"
+
+
+def _confirmed(source: str) -> Iterator[str]:
+    """What each call of confirm(...) in these cells shows: every rung, or the text of its rungs."""
+    for call in re.findall(r"confirm\(.*?\n?\)", source, re.S):
+        named = re.search(r"rungs=(\w+|[\[(].*?[\])])", call, re.S)
+        if named is None:
+            yield "counted executed compiled"
+        elif assigned := re.search(rf"^{re.escape(named[1])} = (.*)$", source, re.M):
+            yield assigned[1]
+        else:
+            yield named[1]
 
 
 def catalog_constants() -> dict[float, str]:

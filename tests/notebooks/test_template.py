@@ -91,6 +91,11 @@ BREAKS = {
     "pastes a kernel": lambda nb: setattr(first_code(nb), "source", "@triton.jit\ndef f(): ..."),
     "a peak of": lambda nb: setattr(first_code(nb), "source", "peak = 989.4e12"),
     "no cell calls confirm(": lambda nb: replace(cell_with(nb, "confirm("), "confirm(", "print("),
+    "no confirm(...) shows what was executed": lambda nb: [
+        replace(cell, "experiment, ", 'experiment, rungs=["counted"], ')
+        for cell in code(nb)
+        if "confirm(" in cell.source
+    ],
     "self-checks; at least": lambda nb: [
         replace(cell, "numeric(", "print(") for cell in code(nb) if "numeric(" in cell.source
     ],
