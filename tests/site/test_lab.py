@@ -151,5 +151,5 @@ def test_colours_follow_the_theme(page, dark):
 
 
 def test_tables_and_sources_keep_their_own_look(page):
-    expect(page.locator(".rl-evidence .rl-rung", has_text="every byte")).to_have_css("text-align", "left")
+    expect(page.locator(".rl-table td", has_text="every byte")).to_have_css("text-align", "left")
     expect(page.locator(".rl-source pre")).not_to_have_css("padding-left", "0px")
