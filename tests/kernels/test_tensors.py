@@ -196,7 +196,7 @@ def test_an_experiment_in_fp8_alone_gets_a_sentence_in_every_rung_of_a_card_with
     )
     for rung, said in made.status.items():
         assert "dtype = 'fp8': toy runs in nothing else, and A100" in said and "has no fp8" in said, rung
-    assert made.figure() is not None and "fp8" in str(made.tables()[-1])
+    assert made.figure() is not None and "fp8" in str(made.sections()[-1])
 
 
 def test_it_is_counted_in_fp8_all_the_same_and_compiled_for_cards_that_have_it():
