@@ -131,18 +131,37 @@ class SideBySide:
         return "\n".join([*text, "", repr(self.summary())])
 
 
-def side_by_side(
-    experiment: Experiment, *, tile_of: Mapping[str, int] | None = None, **sizes: int
-) -> SideBySide:
-    """The loop of `experiment` at this size on each of CHIPS, executed; tile_of as in `executed.cases`.
+@dataclass(frozen=True)
+class Case:
+    """What `side_by_side` executes. tile_of: as in `executed.cases`."""
+
+    experiment: Experiment
+    sizes: Mapping[str, int]
+    tile_of: Mapping[str, int] | None = None
+
+
+def side_by_side(experiment: Experiment, **sizes: int) -> SideBySide:
+    """The loop of `experiment` at this size on each of CHIPS, executed.
 
     Raises PhysicsDisagrees where the compiled code is wrong or races, Unsupported or NotExecutable where it
     can't be executed here.
     """
-    rows = executed.run(experiment, targets=CHIPS, tile_of=tile_of, **sizes)
+    (made,) = all_side_by_side([Case(experiment, sizes)])
+    return made
+
+
+def all_side_by_side(cases: Sequence[Case]) -> list[SideBySide]:
+    """`side_by_side` of each of these, with one child process for all."""
+    wanted = [
+        (case.experiment, chip, case.sizes, None, *([case.tile_of] if case.tile_of else []))
+        for case in cases
+        for chip in CHIPS
+    ]
+    rows = executed.cases(wanted)
     for row in rows:
         row.check()
-    return SideBySide(rows)
+    each = len(CHIPS)
+    return [SideBySide(rows[i : i + each]) for i in range(0, len(rows), each)]
 
 
 def limits(rows: Iterable[Executed]) -> Table:
