@@ -153,7 +153,8 @@ def issued(plan: Plan, *, itemsize: float = 2, **sizes: int) -> cost.Cost:
 
 
 SIZES = ("batch", "d_model", "heads", "kv_heads", "head_dim", "d_ff", "context")
-_CACHE = replace(kv_append.CACHE, writes=kv_append.NEW.shape)
+# attention addresses a block of tokens in 31 bits
+_CACHE = replace(kv_append.CACHE, writes=kv_append.NEW.shape, within=decode_attention.CACHE.within)
 _LLAMA_3_8B = {"d_model": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "d_ff": 14_336}
 _SMALL = {"d_model": 256, "heads": 8, "kv_heads": 2, "head_dim": 32, "d_ff": 512}
 
