@@ -21,12 +21,17 @@ FAR = 2**31  # the first offset that 32 bits with a sign don't hold
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # only what is touched takes memory
 
 
+def contiguous(shape):
+    """The strides of a tensor without gaps."""
+    return tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
 def untouched(shape, dtype, stride=None):
     """A tensor of zeros of any size: pages that nobody touches don't exist.
 
     FAR numbers before it and behind it are zeros, too: there an offset of 32 bits would end up.
     """
-    stride = stride or torch.empty(shape, device="meta").stride()
+    stride = stride or contiguous(shape)
     numbers = 2 * FAR + 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE
     memory = mmap.mmap(-1, numbers * dtype.itemsize, flags=private)
@@ -36,7 +41,7 @@ def untouched(shape, dtype, stride=None):
 def apart(x, axis, step=0):
     """The same numbers, those of one axis `step` apart, by default so far that the last lies beyond FAR."""
     step = step or -(-FAR // (x.shape[axis] - 1)) // 16 * 16 + 16
-    stride = list(torch.empty(x.shape, device="meta").stride())
+    stride = list(contiguous(x.shape))
     stride[axis] = max(step, stride[axis])
     return untouched(x.shape, x.dtype, stride).copy_(x)
 
@@ -147,6 +152,52 @@ def test_the_end_of_an_output_beyond_two_to_the_31_numbers_is_written(only_the_l
     plan = planned_far(one, sizes, dtype)
     devices.launch(one.launches(plan, **made, **{n: sizes[n] for n in one.arguments}), end.device)
     assert end.isfinite()
+
+
+# How each is cut so that partial results, or scores, are more than FAR numbers, and sizes for it.
+IN_PARTS = {
+    "linear": ({"m": FAR // 64 + 2, "k": 256, "n": 64}, {"splits": 2, "reduce_block": 1024}),
+    "gemv": ({"m": 1, "k": 8192, "n": FAR + 2}, {"splits": 2, "reduce_block": 1024}),
+    "decode_attention": (
+        {"batch": FAR // 64 + 2, "heads": 1, "kv_heads": 1, "head_dim": 64, "context": 128},
+        {"splits": 2, "split_context": 64},
+    ),
+    "unfused_attention": (
+        {"batch": FAR // 2**14 + 2, "heads": 1, "kv_heads": 1, "length": 128, "head_dim": 64},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("key", IN_PARTS)
+def test_partial_results_beyond_two_to_the_31_numbers_are_found_again(
+    only_the_last_program, monkeypatch, key
+):
+    one, dtype = ALL[key], ALL[key].default_dtype()
+    sizes, cut = IN_PARTS[key]
+    kind, made = devices.torch_dtype(dtype), {}
+    for name, tensor in one.tensors.items():
+        if not tensor.optional:
+            made[name] = untouched(tensor.lengths(one._all(sizes), dtype), kind)
+    for name in ("x", "v"):  # all that the last program multiplies is one, or adds up to one
+        if name in made:
+            made[name][-1].fill_(1)
+    if "w" in made:
+        made["w"][:, -1].fill_(1)
+    workspaces = []
+
+    def far_workspace(*shape, dtype, device):
+        workspaces.append(untouched(shape, dtype))
+        return workspaces[-1]
+
+    plan = replace(one.plan(**sizes, dtype=dtype), **cut)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "empty", far_workspace)
+        launched = one.launches(plan, **made)
+    devices.launch(launched, next(iter(made.values())).device)
+    assert max(one.numel() for one in workspaces) > FAR
+    (out,) = (made[name] for name, tensor in one.tensors.items() if tensor.out)
+    assert out.reshape(-1)[-1] > 0
 
 
 @pytest.mark.parametrize(
