@@ -87,7 +87,8 @@ class SideBySide:
             [say("warps of a program"), *(loop.warps for loop in loops)],
             [say("turns of a program"), *(amount(loop.turns) for loop in loops)],
             *_some(say("product instructions a turn"), [loop.count("product") for loop in loops]),
-            *_some(say("FLOP of one of them"), [_flops(loop) for loop in loops]),
+            *_some(say("FLOP of one of them"), [_of_one(loop) for loop in loops]),
+            *_some(say("FLOP of all of them"), [_of_all(loop) for loop in loops]),
             *_some(say("reads for products and sums"), [loop.count("feed") for loop in loops]),
             *_some(say("exponentials, 32 at a time"), [loop.count("exponential") for loop in loops]),
             *_some(say("hand-overs inside a warp"), [loop.count("exchange") for loop in loops]),
@@ -245,11 +246,18 @@ def _some(label: str, values: Sequence[float]) -> list[list[str]]:
     return [[label, *(amount(v) if v else say("none") for v in values)]] if any(values) else []
 
 
-def _flops(loop: HotLoop) -> float:
-    """FLOP of the commonest product instruction, from the shape in its name."""
-    step = max(loop.of("product"), key=lambda s: s.count, default=None)
-    shape = step and re.search(r"m(\d+)n(\d+)k(\d+)", step.name)
-    if not shape:
-        return 0
-    m, n, k = map(int, shape.groups())
+def _flops(step: Step) -> int:
+    """FLOP of a product instruction, from the shape in its name."""
+    m, n, k = map(int, re.search(r"m(\d+)n(\d+)k(\d+)", step.name).groups())  # type: ignore[union-attr]
     return 2 * m * n * k
+
+
+def _of_one(loop: HotLoop) -> int:
+    """FLOP of the commonest product instruction."""
+    steps = loop.of("product")
+    return _flops(max(steps, key=lambda step: step.count)) if steps else 0
+
+
+def _of_all(loop: HotLoop) -> float:
+    """FLOP of all products of a turn."""
+    return sum(_flops(step) * step.count for step in loop.of("product"))
