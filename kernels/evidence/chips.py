@@ -70,27 +70,33 @@ def executed(wanted: Cases) -> tuple[tuple[executing.Executed, ...], str]:
             row.check()
         except CompilerAtFault as fault:
             faults.append(str(fault))
-    targets, dtype = _targets(made, name=_with_card), ", ".join(dict.fromkeys(row.dtype for row in made))
-    worst, allowed = max(row.relative_error for row in made), max(row.tolerance for row in made)
+    targets, right = _targets(made, name=_with_card), _how_right(made)
     if faults:
         return made, say(
-            "{count} runs on this CPU of what is compiled for {targets}; right to {worst:.1e} in {dtype} "
-            "({allowed:g} allowed), no access outside the tensors' memory. But {fault}",
+            "{count} runs on this CPU of what is compiled for {targets}; {right}, no access outside the "
+            "tensors' memory. But {fault}",
             count=len(made),
             targets=targets,
-            worst=worst,
-            dtype=dtype,
-            allowed=allowed,
+            right=right,
             fault=faults[0],
         )
     return made, say(
-        "{count} runs on this CPU of what is compiled for {targets}; right to {worst:.1e} in {dtype} "
-        "({allowed:g} allowed), no data race, no access outside the tensors' memory",
+        "{count} runs on this CPU of what is compiled for {targets}; {right}, no data race, no access "
+        "outside the tensors' memory",
         count=len(made),
         targets=targets,
-        worst=worst,
-        dtype=dtype,
-        allowed=allowed,
+        right=right,
+    )
+
+
+def _how_right(rows: Sequence[executing.Executed]) -> str:
+    dtype = ", ".join(dict.fromkeys(row.dtype for row in rows))
+    worst = max(row.relative_error for row in rows)
+    if not worst:
+        return say("exact in {dtype}", dtype=dtype)
+    allowed = max(row.tolerance for row in rows)
+    return say(
+        "right to {worst:.1e} in {dtype} ({allowed:g} allowed)", worst=worst, dtype=dtype, allowed=allowed
     )
 
 

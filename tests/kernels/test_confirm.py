@@ -12,6 +12,7 @@ from kernels.contract.errors import NotExecutable
 from kernels.evidence import PhysicsDisagrees, chips, compiled, confirm, executed, tables, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
+from kernels.kv_append import experiment as kv_append
 from kernels.linear import experiment as linear
 from tests.kernels import faulty
 from tests.kernels.fakes import CARD, Says
@@ -91,6 +92,11 @@ def test_the_executed_rung_says_for_which_chips_and_how_right(evidence):
         "5 runs on this CPU of what is compiled for A100 SXM (sm_80), H100 SXM (sm_90), B200 (sm_100), RTX"
     )
     assert f"right to {worst:.1e} in bf16 (0.01 allowed)" in evidence.status["executed"]
+
+
+def test_a_kernel_that_only_copies_is_exact_in_words():
+    made = confirm(kv_append, rungs=["executed"], accelerator="a100_80gb_sxm", batch=1)
+    assert "; exact in bf16, no data race" in made.status["executed"]
 
 
 @pytest.mark.parametrize(
