@@ -137,7 +137,7 @@ class Plan:
 # tile of block_m rows does block_m FLOP for each byte of K and V that it loads, at two bytes a
 # number, so a long prompt takes 128 rows wherever no register is spilled. With head_dim 64 two
 # programs share a multiprocessor, and one's softmax hides the other's products; with 128 only one
-# fits on Hopper and Blackwell, so it takes 128 keys at once: half as many waits for each product.
+# fits on Hopper and Blackwell. On Hopper it takes 128 keys at once: half as many waits for each product.
 _LARGE_SHARED = (
     Plan(128, 64, 64, 4, 3),
     Plan(64, 64, 64, 4, 3),

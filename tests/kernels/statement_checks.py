@@ -72,7 +72,12 @@ def flash_shares_a_multiprocessor() -> None:
 def flash_is_alone() -> None:
     for chip in ("sm_90", "sm_100"):
         assert main("flash_attention", chip, PROMPT).blocks_per_sm == 1
-        assert planned_for("flash_attention", chip, PROMPT).block_n == 128
+
+
+def flash_waits_half_as_often_on_hopper() -> None:
+    keys = {chip: planned_for("flash_attention", chip, PROMPT).block_n for chip in ("sm_90", "sm_100")}
+    assert keys == {"sm_90": 128, "sm_100": 64}
+    assert main("flash_attention", "sm_90", PROMPT).hot.matrix_instructions
 
 
 def flash_takes_exponentials_of_the_hardware() -> None:

@@ -20,7 +20,8 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
         "takes 128 rows wherever no register is spilled": so.flash_takes_128_rows,
         "With head_dim 64 two programs share a multiprocessor": so.flash_shares_a_multiprocessor,
         "with 128 only one fits on Hopper and Blackwell": so.flash_is_alone,
-        "half as many waits for each product": so.flash_is_alone,
+        "On Hopper it takes 128 keys at once": so.flash_waits_half_as_often_on_hopper,
+        "half as many waits for each product": so.flash_waits_half_as_often_on_hopper,
     },
     "fma_chain.py": {
         "k times in registers": so.a_chain_stays_in_registers,
@@ -104,7 +105,7 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
         "multiplies and adds `k` times in registers": so.a_chain_stays_in_registers,
     },
     "02-linear-layers.ipynb": {
-        "the instruction on one chip (sm_90, the H100) changes with": so.the_fast_instruction_needs_64_rows,
+        "the matrix instruction on one chip changes with": so.the_fast_instruction_needs_64_rows,
         "the fast matrix instruction needs at least 64 rows": so.the_fast_instruction_needs_64_rows,
     },
     "03-prefill-and-decode.ipynb": {
@@ -137,6 +138,9 @@ NO_FACTS = [
     ("02-linear-layers.ipynb", "It is one instruction and two operations", "of every processor"),
     ("08-prefill-attention.ipynb", "{count} registers", "printed of what was compiled"),
     ("08-prefill-attention.ipynb", "{count} bytes spilled", "printed of what was compiled"),
+    ("01-roofline.ipynb", "on this processor, instruction by instruction", "says what executed means"),
+    ("02-linear-layers.ipynb", "run instruction by instruction", "says what executed means"),
+    ("STYLE.md", "An instruction form in", "of the tests of instructions"),
     ("STYLE.md", "what happens inside a loop", "names what a rung has"),
     ("STYLE.md", "compiled without spills", "says what test_compiled does"),
 ]
