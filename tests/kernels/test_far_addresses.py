@@ -48,6 +48,8 @@ def apart(x, axis, step=0):
 
 # A stride that 32 bits hold, and not its multiples: a block of numbers is further than they reach.
 STEP = 2**26
+# Sizes of several blocks, where no other case has any.
+LONGER = {"gemv": [{"m": 1, "k": 1100, "n": 3}]}
 
 
 def far_axes():
@@ -58,7 +60,8 @@ def far_axes():
     """
     for key, one in ALL.items():
         dtype = one.default_dtype()
-        cases = sorted(ragged(one), key=lambda sizes, one=one, dtype=dtype: one.formula(dtype, **sizes).bytes)
+        cases = [*ragged(one), *LONGER.get(key, [])]
+        cases = sorted(cases, key=lambda sizes, one=one, dtype=dtype: one.formula(dtype, **sizes).bytes)
         for name, tensor in one.tensors.items():
             if tensor.out or tensor.optional:
                 continue
@@ -68,7 +71,7 @@ def far_axes():
                 if most > 2:
                     cheapest = next(s for s, n in zip(cases, lengths, strict=True) if n > 2)
                     longest = cases[lengths.index(most)]
-                    step = min(tensor.within.get(axis, STEP), STEP)
+                    step = min(tensor.within.get(axis, STEP) - 16, STEP)
                     yield pytest.param(key, name, i, cheapest, 0, id=f"{key}: {name} along {axis}")
                     yield pytest.param(
                         key, name, i, longest, step, id=f"{key}: {name} along {axis}, from block to block"
@@ -86,7 +89,7 @@ def test_a_tensor_is_read_and_written_beyond_two_to_the_31_numbers_or_refused(ke
         results = one.results(far)
     except ValueError as refused:
         assert f"{name}.stride()" in str(refused) and f"use {name}.contiguous()" in str(refused)
-        assert not step or one.tensors[name].side_by_side  # the axis whose numbers lie side by side
+        assert not step or one.tensors[name].side_by_side and axis == far[name].ndim - 1
         return
     assert counted.relative_error(results, expected) <= one.tolerance(one.default_dtype())
 
