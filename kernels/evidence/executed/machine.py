@@ -71,7 +71,10 @@ class Machine:
         self.found: dict[str, None] = {}
         self.inverted: dict[int, np.ndarray] = {}  # registers whose reciprocals there are, as they were then
         granule = _granule(kernel)
-        self.races = SharedRaces(len(programs), self.size, granule, self.report) if races else None
+        tensor_cells = 4 * tcgen05.COLUMNS if any("tcgen05" in one.form for one in kernel.code) else 0
+        self.races = (
+            SharedRaces(len(programs), self.size, granule, self.report, tensor_cells) if races else None
+        )
         # asynchronous work: copies and products on their way, and how many groups each program has closed
         self.copies: list[copies.Copy] = []
         self.copy_groups = Groups(len(programs))

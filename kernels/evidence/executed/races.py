@@ -42,10 +42,14 @@ class SharedRaces:
     wait that lands it; what a tensor core reads is a Reading until that was waited for and a barrier passed.
     Tensor cores read through a proxy of their own: what threads have stored is there only behind a fence of
     their program (PTX ISA, "Async proxy"). That every thread which stored passes it is not watched.
+
+    Behind the cells of shared memory lie those of tensor memory, if a program has any: one for each column
+    and the lanes that one warp of four reaches, `tensor_cells` a program.
     """
 
-    def __init__(self, programs: int, size: int, granule: int, report: Report) -> None:
-        cells = programs * size // granule
+    def __init__(self, programs: int, size: int, granule: int, report: Report, tensor_cells: int = 0) -> None:
+        self.tensor_first, self.tensor_cells = programs * size // granule, tensor_cells
+        cells = self.tensor_first + programs * tensor_cells
         self.granule, self.size, self.report = granule, size // granule, report
         self.writer = np.full(cells, NOBODY, np.int32)
         self.reader = np.full(cells, NOBODY, np.int32)
@@ -59,6 +63,13 @@ class SharedRaces:
     def cells(self, flat: np.ndarray, size: int) -> np.ndarray:
         """Places of the cells of accesses of `size` bytes at these flat addresses, on a new last axis."""
         return flat[..., None] // self.granule + np.arange(max(1, size // self.granule))
+
+    def cells_of_tensor(self, program: np.ndarray, quarter: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Places of the cells of tensor memory of a quarter of its lanes and a column; all broadcast."""
+        return self.tensor_first + program * self.tensor_cells + quarter * (self.tensor_cells // 4) + column
+
+    def _memory(self, cells: np.ndarray) -> str:
+        return "tensor memory" if cells.size and cells.flat[0] >= self.tensor_first else "shared memory"
 
     def barrier(self, programs: np.ndarray | slice) -> None:
         """All threads of these programs have met."""
@@ -90,7 +101,7 @@ class SharedRaces:
         bad = (writer == IN_FLIGHT) | ((writer >= 0) & (writer // WARPS == mark // WARPS) & (writer != mark))
         if bad.any():
             self.report(
-                "shared memory is read",
+                f"{self._memory(cells)} is read",
                 f"{what}: written by another warp with no barrier since, or in flight",
                 int(bad.sum()),
             )
@@ -109,7 +120,7 @@ class SharedRaces:
             bad = bad | self._being_read(cells, program, warp)
         if bad.any():
             self.report(
-                "shared memory is written",
+                f"{self._memory(cells)} is written",
                 f"{what}: read or written by another warp with no barrier since, or in flight",
                 int(bad.sum()),
             )
@@ -165,6 +176,24 @@ class SharedRaces:
         )
         self.readings.append(reading)
         return reading
+
+    def product_touches(
+        self, cells: np.ndarray, program: np.ndarray, warp: np.ndarray, what: str, *, writes: bool
+    ) -> None:
+        """A product that this warp starts reads these cells of tensor memory, or adds to them.
+
+        It leaves no mark. Who reads its sums waits for its mbarrier, where the first try succeeds here, so
+        that no such wait is watched.
+        """
+        mark = np.broadcast_to(self.mark(program, warp), cells.shape)
+        self._unwritten(cells, mark, what)
+        reader = self.reader[cells]
+        if writes and (bad := (reader // WARPS == mark // WARPS) & (reader >= 0) & (reader != mark)).any():
+            self.report(
+                "tensor memory is written",
+                f"{what}: read by another warp with no barrier since",
+                int(bad.sum()),
+            )
 
     def read_is_over(self, reading: Reading, warps: np.ndarray, *, own: bool = False) -> None:
         """Warps that have waited for it: a bool for each program of the batch and each of its warps.

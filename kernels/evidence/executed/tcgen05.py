@@ -83,8 +83,12 @@ def _allocate(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         for p in np.flatnonzero(live.any(1)):
             if tensor.free[p] + many > COLUMNS:
                 raise CardRefuses(f"{machine.now}: {many} columns more than the {COLUMNS} of tensor memory.")
-            place = int(where[p, live[p].argmax()] + machine.base[p, 0])
+            thread = int(live[p].argmax())
+            place = int(where[p, thread] + machine.base[p, 0])
             machine.shared.view(np.uint32)[place // 4] = tensor.free[p]
+            if machine.races is not None:
+                cells = machine.races.cells(np.array([place]), 4)
+                machine.races.write(cells, np.array([[p]]), np.array([[thread // WARP]]), str(machine.now))
             tensor.free[p] += many
 
     return run
@@ -149,6 +153,12 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         if machine.races is not None:
             warps = live[:, 0].reshape(len(machine.base), -1)
             first, end = int(column.min()), int(column.max()) + len(names)
+            columns = np.unique(np.array([0, further])) + np.arange(len(names))[:, None]
+            cells = machine.races.cells_of_tensor(
+                program[:, None], (warp % 4)[:, None], start[:, None] % 65536 + columns.reshape(1, -1)
+            )
+            touch = machine.races.read if load else machine.races.write
+            touch(cells, program[:, None], warp[:, None], str(machine.now))
             if load:
                 machine.tensor.loads.append(Load(warps.copy(), first, end))
             else:
@@ -211,10 +221,10 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         b = np.array([mine(b_at)])
         y, places = fetch(machine, b, here, n, depth, b_kind, bool(code >> 16 & 1), "sm_100")
         if in_tensor_memory:
-            at = mine(a_at)
+            at_a = mine(a_at)
             wide = depth * (1 if a_kind in ("e4m3", "e5m2") else 2) // 4
-            _inside(machine, at & 0xFFFF, wide)
-            x = elements(words[p, (at >> 16) + lanes, (at & 0xFFFF) : (at & 0xFFFF) + wide], a_kind)
+            _inside(machine, at_a & 0xFFFF, wide)
+            x = elements(words[p, (at_a >> 16) + lanes, (at_a & 0xFFFF) : (at_a & 0xFFFF) + wide], a_kind)
         else:
             a = np.array([mine(a_at)])
             x, more = fetch(machine, a, here, m, depth, a_kind, bool(code >> 15 & 1), "sm_100")
@@ -228,8 +238,14 @@ def _multiply(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         words[p, rows, columns] = np.ascontiguousarray(d, np.float32).view(np.uint32)
         if machine.races is not None:
             _written(machine, np.arange(len(machine.base))[:, None] == p, columns.start, columns.stop)
-        if machine.races is not None:
-            warp = np.array([t // WARP])
+            warp, quarters = np.array([t // WARP]), np.unique(rows // WARP)[:, None]
+            touched = [
+                (columns.start, n, True),
+                *([(at_a & 0xFFFF, wide, False)] if in_tensor_memory else []),
+            ]
+            for first, many, writes in touched:
+                cells = machine.races.cells_of_tensor(here[:, None], quarters, first + np.arange(many))
+                machine.races.product_touches(cells, here, warp, str(machine.now), writes=writes)
             machine.tensor.reading[p] += [
                 machine.races.read_by_tensor_core(one, here, warp, str(machine.now)) for one, _ in places
             ]

@@ -124,6 +124,10 @@ class Diary(races.SharedRaces):
             self._note(False, reading.cells + p * self.size, np.array(p), np.array(warp), "behind")
         return reading
 
+    def product_touches(self, cells, program, warp, what, *, writes):
+        super().product_touches(cells, program, warp, what, writes=writes)
+        self._note(writes, cells, program, warp, "behind")
+
     def read_is_over(self, reading, warps, **options):
         super().read_is_over(reading, warps, **options)
         if warps[reading.programs].any():
