@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed.conversions import fit
 from kernels.evidence.executed.counts import count_global, count_shared
+from kernels.evidence.executed.flow import goes_only_into_stores
 from kernels.evidence.executed.formats import UINT
 from kernels.evidence.executed.forms import Run, family
+from kernels.evidence.executed.global_races import DEVICE, PLAIN, SCOPES
 from kernels.evidence.executed.operands import address, reader
 from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel, NotExecutable, vector
 
@@ -34,18 +37,48 @@ def _parameter(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
 
 @family(rf"(ld|st){STRONG}\.(global|shared(?:::cta)?){POLICY}(?:\.v([24]))?\.{KIND}", 2, 3)
 def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    load, strong, space, kind = found[1] == "ld", bool(found[2]), found[3][:6], found[6]
-    policy = ((found[2] or "") + found[4]).strip(".")
+    strong = (found[2] or "").strip(".")
+    if strong and found[3] != "global":
+        raise NotExecutable(one.form)
+    return _moved(kernel, one, found[1] == "ld", found[3][:6], strong, found[4], found[5], found[6])
+
+
+# In the first order of words Triton writes an atomic that changes nothing.
+@family(
+    r"ld\.(?:global\.(cta|cluster|gpu|sys)\.(acquire|relaxed)|acquire\.(cta|cluster|gpu|sys)\.global)"
+    r"\.(b32|b64)",
+    2,
+)
+def _ordered(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    strong = f"{found[2] or 'acquire'}.{found[1] or found[3]}"
+    return _moved(kernel, one, True, "global", strong, "", None, found[4])
+
+
+def _moved(
+    kernel: Kernel,
+    one: Instruction,
+    load: bool,
+    space: str,
+    strong: str,
+    policy: str,
+    vectors: str | None,
+    kind: str,
+) -> Run:
+    """A load or store; strong: what makes it so, "relaxed.gpu", or nothing."""
+    policy = f"{strong}{policy}".strip(".")
+    strength = SCOPES[strong.rpartition(".")[2]] if "." in strong else DEVICE if strong else PLAIN
+    acquires = strong.startswith("acquire") and strength == DEVICE
     where, data = (one.operands[1], one.operands[0]) if load else one.operands[:2]
     names, unit = vector(data), WIDTH[kind] // 8
-    if len(names) != int(found[5] or 1):
+    if len(names) != int(vectors or 1):
         raise NotExecutable(f"{one.form} of {len(names)} registers")
-    if len(names) * unit > (32 if space == "global" else 16) or (strong and space == "shared"):
+    if len(names) * unit > (32 if space == "global" else 16):
         raise NotExecutable(one.form)
     get, size, word = address(kernel, where), len(names) * unit, UINT[unit * 8]
     direction = "load" if load else "store"
     places = [kernel.index.get(name) for name in names]
     widths = [kernel.width.get(name, 0) for name in names]
+    only_stored = cache(lambda: goes_only_into_stores(kernel, one))
     sources = [] if load else [reader(kernel, name, kind.replace("f", "b")) for name in names]
 
     def run(machine: Any, on: Any) -> None:
@@ -56,7 +89,13 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             if machine.counts is not None:
                 count_global(machine, direction, lanes, size, on, policy)
             if machine.global_races is not None:
-                _watch(machine.global_races, load, strong, who(machine, flat, size, on), str(machine.now))
+                where, what = who(machine, flat, size, on), str(machine.now)
+                if not load:
+                    machine.global_races.write(*where, what, strength=strength)
+                else:
+                    machine.global_races.read(*where, what, strength=strength, only_stored=only_stored)
+                    if acquires:
+                        synchronise(machine, lanes, machine.threads(on), "acquire")
         else:
             flat = shared_place(machine, lanes, size, on)
             memory = machine.shared
@@ -92,23 +131,25 @@ def _access(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
     return run
 
 
-def _watch(races: Any, load: bool, strong: bool, where: tuple[np.ndarray, ...], what: str) -> None:
-    """Has the accesses to these cells looked at; `where` as `who` has it."""
-    cells, program, mark = where
-    if load:
-        races.read(cells, program, mark, what, strong=strong)
-    elif strong:  # an atomic that gives nothing back
-        races.update(cells, program, what)
-    else:
-        races.write(cells, program, mark, what)
-
-
 def who(machine: Any, flat: np.ndarray, size: int, on: Any) -> tuple[np.ndarray, ...]:
     """Cells of global memory that lanes access, their programs in the launch, and their marks."""
     cells, program, mark = lanes_of(
         on, machine.global_races.cells(flat, size), machine.full(machine.programs), machine.marks()
     )
     return cells, program[..., None], mark[..., None]
+
+
+def synchronise(machine: Any, lanes: np.ndarray, live: np.ndarray, order: str) -> None:
+    """Each live lane acquires, releases, or both, at its address, among all programs."""
+    programs, marks = machine.full(machine.programs)[live], machine.marks()[live]
+    for program, where, mark in zip(programs, lanes[live], marks, strict=True):
+        machine.global_races.synchronise(
+            int(program),
+            int(where),
+            int(mark),
+            acquire=order in ("acquire", "acq_rel"),
+            release=order in ("release", "acq_rel"),
+        )
 
 
 def lanes_of(on: Any, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from kernels.evidence.executed import formats
-from kernels.evidence.executed.access import who
+from kernels.evidence.executed.access import synchronise, who
 from kernels.evidence.executed.counts import count_global
 from kernels.evidence.executed.formats import UINT
 from kernels.evidence.executed.forms import Run, family
+from kernels.evidence.executed.global_races import DEVICE, SCOPES
 from kernels.evidence.executed.operands import address, reader
 from kernels.evidence.executed.ptx import WIDTH, Instruction, Kernel, NotExecutable, vector
 from kernels.evidence.executed.warp import REDUCE
@@ -23,7 +24,7 @@ _KINDS = {
     "max": _WHOLE,
     **dict.fromkeys(("and", "or", "xor", "exch", "cas"), _BITS),
 }
-_ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(?:gpu|sys|cta|cluster))?"
+_ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(gpu|sys|cta|cluster))?"
 
 
 @family(
@@ -32,13 +33,13 @@ _ORDER = r"(?:\.(relaxed|acquire|release|acq_rel))?(?:\.(?:gpu|sys|cta|cluster))
     *(2, 3, 4),
 )
 def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
-    returns, what, kind = found[1] == "atom", found[4], found[6]
-    order = found[2] or found[3] or "relaxed"
-    vector_of = {None: (kind,), "2": ("f32", "bf16x2", "f16x2"), "4": ("f32", "bf16x2", "f16x2")}[found[5]]
+    returns, what, kind = found[1] == "atom", found[6], found[8]
+    order, strength = found[2] or found[4] or "relaxed", SCOPES[found[3] or found[5] or "gpu"]
+    vector_of = {None: (kind,), "2": ("f32", "bf16x2", "f16x2"), "4": ("f32", "bf16x2", "f16x2")}[found[7]]
     if kind not in _KINDS[what] or kind not in vector_of or (not returns and what in ("exch", "cas")):
         raise NotExecutable(one.form)
     operands = one.operands if returns else ("_", *one.operands)
-    if len(operands) != 3 + (what == "cas") or len(vector(operands[2])) != int(found[5] or 1):
+    if len(operands) != 3 + (what == "cas") or len(vector(operands[2])) != int(found[7] or 1):
         raise NotExecutable(f"{one.form} ({', '.join(one.operands)[:80]})")
     outs = [kernel.index.get(name) for name in vector(operands[0])]
     get, plain = address(kernel, operands[1]), kind.replace("f", "b") if "x2" not in kind else "b32"
@@ -62,9 +63,10 @@ def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
             count_global(machine, "atomic", lanes, unit * len(values), on, order)
             machine.counts.atomics += int(live.sum())
         if machine.global_races is not None:
-            machine.global_races.update(*who(machine, flat, unit * len(values), on)[:2], str(machine.now))
-            if order != "relaxed":
-                _synchronise(machine, lanes, live, order)
+            where = who(machine, flat, unit * len(values), on)
+            machine.global_races.write(*where, str(machine.now), strength=strength)
+            if order != "relaxed" and strength == DEVICE:
+                synchronise(machine, lanes, live, order)
         words = machine.memory.bytes.view(UINT[unit * 8])
         for i, value in enumerate(values):
             at, new = lanes[live] // unit + i, machine.full(value(machine))[live]
@@ -86,15 +88,3 @@ def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 machine.put(outs[i], result, live)
 
     return run
-
-
-def _synchronise(machine: Any, lanes: np.ndarray, live: np.ndarray, order: str) -> None:
-    programs, marks = machine.full(machine.programs)[live], machine.marks()[live]
-    for program, where, mark in zip(programs, lanes[live], marks, strict=True):
-        machine.global_races.synchronise(
-            int(program),
-            int(where),
-            int(mark),
-            acquire=order in ("acquire", "acq_rel"),
-            release=order in ("release", "acq_rel"),
-        )

@@ -7,161 +7,144 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.evidence.executed.races import NOBODY, WARPS, Report
+from kernels.evidence.executed.accesses import Accesses, Clocks, OrderedAccesses, Question, conflict, spread
+from kernels.evidence.executed.races import Report
+
+# How an access is strong: beside which others it counts as one of a single thread (PTX ISA, "Memory
+# consistency model", morally strong). A cluster is one program here.
+PLAIN, PROGRAM, DEVICE = "plain", "program", "device"
+SCOPES = {"cta": PROGRAM, "cluster": PROGRAM, "gpu": DEVICE, "sys": DEVICE}
 
 
-class Readers:
-    """Of each cell the program that read it last, or SEVERAL, and when."""
-
-    SEVERAL = -2
-
-    def __init__(self, cells: int) -> None:
-        self.who = np.full(cells, NOBODY, np.int32)
-        self.when = np.zeros(cells, np.int32)
+def never() -> bool:
+    """No: what is read may go anywhere."""
+    return False
 
 
 class GlobalRaces:
-    """Global memory of one launch. Atomics are ordered among themselves, not with other accesses.
+    """Global memory of one launch: of each cell who has read and written it, plainly or strongly, and when.
 
-    Strong loads (volatile, relaxed) race with none of them, and a strong store is one of them.
+    Two accesses, one of them a write, that nothing orders are a race between programs unless both are
+    strong on the device, and between the warps of one program unless both are strong. An atomic is a strong
+    write, so is a strong store.
 
-    A cell of two bytes remembers its last writer, reader and atomic, and when. A cell that several unordered
-    programs have read is not written again without a report, even by one that all have synchronised with.
-    Within a program a warp may not read what another has written with no barrier since, and an atomic that
-    releases passes on what its own warp did, and the others before the last barrier. Lanes of a warp are
-    taken to be in order, and all of a program to see what one of its threads acquired.
+    A cell is as wide as the narrowest access, `granule` bytes. ordered: whether an access of the launch
+    acquires or releases; if none does, all programs are without order. Within a program barriers are the
+    only order between warps, and an access that releases passes on what its own warp did, and the others
+    before the last barrier. Lanes of a warp are taken to be in order, and all of a program to see what one
+    of its threads acquired.
     """
 
-    GRANULE = 2
-
-    def __init__(self, size: int, programs: int, report: Report) -> None:
-        cells = size // self.GRANULE
-        self.report = report
-        self.writer = np.full(cells, NOBODY, np.int32)
-        self.written = np.zeros(cells, np.int32)
-        self.readers = Readers(cells)
-        self.strong: Readers | None = None  # of strong loads: made when the first one comes
-        self.marks = np.full(cells, NOBODY, np.int32)  # epoch and warp of the last writer
-        self.updater: np.ndarray | None = None  # of atomics: made when the first one comes
-        self.updated = np.zeros(0, np.int32)
-        self.programs = programs
-        self.clock: np.ndarray | None = None  # programs squared: made when one of them first synchronises
+    def __init__(
+        self, size: int, programs: int, report: Report, *, granule: int = 1, ordered: bool = True
+    ) -> None:
+        self.granule, self.last = granule, np.zeros(-(-size // granule), np.int32)
+        self.report, self.programs = report, programs
+        self.clocks = Clocks(programs) if ordered else None
+        self.reads: dict[str, Accesses | OrderedAccesses] = {}  # how strong -> those reads
+        self.writes: dict[str, Accesses | OrderedAccesses] = {}
         self.at: dict[int, np.ndarray] = {}
 
     def cells(self, address: np.ndarray, size: int) -> np.ndarray:
         """Places of the cells of accesses of `size` bytes, on a new last axis."""
-        return address[..., None] // self.GRANULE + np.arange(max(1, size // self.GRANULE))
-
-    def _unordered(self, who: np.ndarray, program: np.ndarray, when: np.ndarray) -> np.ndarray:
-        known = 0 if self.clock is None else self.clock[program, np.maximum(who, 0)]
-        return (who >= 0) & (who != program) & (known < when)
-
-    def _now(self, program: np.ndarray) -> np.ndarray | int:
-        return 1 if self.clock is None else self.clock[program, program]
-
-    def _beside_atomics(self, cells: np.ndarray, program: np.ndarray, verb: str, what: str) -> None:
-        if self.updater is None:
-            return
-        other = self.updater[cells]
-        if (bad := self._unordered(other, program, self.updated[cells])).any():
-            self._tell(verb, what, cells, program, other, bad)
+        return address[..., None] // self.granule + np.arange(max(1, size // self.granule))
 
     def read(
-        self, cells: np.ndarray, program: np.ndarray, mark: np.ndarray, what: str, *, strong: bool = False
+        self,
+        cells: np.ndarray,
+        program: np.ndarray,
+        mark: np.ndarray,
+        what: str,
+        *,
+        strength: str = PLAIN,
+        only_stored: Question = never,
     ) -> None:
-        """`program` (its number in the launch, for each cell) reads; mark: its epoch and warp."""
-        program = np.broadcast_to(program, cells.shape)
-        writer, wrote = self.writer[cells], self.marks[cells]
-        bad = self._unordered(writer, program, self.written[cells])
-        if bad.any():
-            self._tell("reads", what, cells, program, writer, bad)
-        bad = (writer == program) & (wrote // WARPS == mark // WARPS) & (wrote != mark)
-        if bad.any():
-            self.report(
-                "global memory is read",
-                f"{what}: written by another warp of its program with no barrier since",
-                int(bad.sum()),
+        """`program` (its number in the launch, for each cell) reads; mark: its epoch and warp.
+
+        only_stored: what is read goes nowhere but into what the same thread stores. Warps that hold the same
+        numbers all load them and one stores its result; that the others may see it then changes nothing.
+        """
+        program, mark = (np.broadcast_to(x, cells.shape) for x in (program, mark))
+        self._look(self.writes, cells, program, mark, what, strength, "read", "written")
+        self._note(self.reads, cells, program, mark, strength, only_stored)
+
+    def write(
+        self, cells: np.ndarray, program: np.ndarray, mark: np.ndarray, what: str, *, strength: str = PLAIN
+    ) -> None:
+        """`program` (its number in the launch, for each cell) writes; mark: its epoch and warp.
+
+        strength: of an atomic, or of a strong store, on what it is one.
+        """
+        program, mark = (np.broadcast_to(x, cells.shape) for x in (program, mark))
+        verb = "written" if strength == PLAIN else "updated"
+        self._look(self.writes, cells, program, mark, what, strength, verb, "written")
+        self._look(self.reads, cells, program, mark, what, strength, verb, "read")
+        self._note(self.writes, cells, program, mark, strength)
+        if strength != DEVICE and (bad := spread(cells, program, self.last)).any():
+            self._tell(verb, what, cells, program, program, bad)
+
+    def _note(
+        self,
+        kinds: dict[str, Accesses | OrderedAccesses],
+        cells: np.ndarray,
+        program: np.ndarray,
+        mark: np.ndarray,
+        strength: str,
+        only_stored: Question = never,
+    ) -> None:
+        if strength not in kinds:
+            kinds[strength] = (
+                Accesses(self.last) if self.clocks is None else OrderedAccesses(self.last, self.clocks)
             )
-        if strong:
-            self.strong = self.strong or Readers(len(self.writer))
-            self._note(self.strong, cells, program)
-        else:
-            self._beside_atomics(cells, program, "reads", what)
-            self._note(self.readers, cells, program)
+        kinds[strength].note(cells, program, mark, only_stored)
 
-    def _note(self, readers: Readers, cells: np.ndarray, program: np.ndarray) -> None:
-        old = readers.who[cells]
-        alone = (old == NOBODY) | (old == program)
-        alone |= (old >= 0) & ~self._unordered(old, program, readers.when[cells])
-        readers.who[cells] = np.where(alone, program, readers.SEVERAL)
-        readers.when[cells] = self._now(program)
-        now = readers.who[cells]  # several programs may read one cell in this very instruction
-        readers.who[cells[(now != program) & (now != readers.SEVERAL)]] = readers.SEVERAL
-
-    def _read_by_others(
-        self, readers: Readers, cells: np.ndarray, program: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Who has read each cell, and whether that is in no order with what `program` does now."""
-        reader = readers.who[cells]
-        return reader, (reader == readers.SEVERAL) | self._unordered(reader, program, readers.when[cells])
-
-    def write(self, cells: np.ndarray, program: np.ndarray, mark: np.ndarray, what: str) -> None:
-        """`program` (its number in the launch, for each cell) writes; mark: its epoch and warp."""
-        program = np.broadcast_to(program, cells.shape)
-        writer = self.writer[cells]
-        written = self._unordered(writer, program, self.written[cells])
-        reader, seen = self._read_by_others(self.readers, cells, program)
-        if self.strong:
-            other, strongly = self._read_by_others(self.strong, cells, program)
-            reader, seen = np.where(seen, reader, other), seen | strongly
-        self.writer[cells] = program
-        bad = written | seen | (self.writer[cells] != program)
-        if bad.any():
-            other = np.where(written, writer, np.where(seen, reader, self.writer[cells]))
-            self._tell("writes", what, cells, program, other, bad)
-        self._beside_atomics(cells, program, "writes", what)
-        self.written[cells] = self._now(program)
-        self.marks[cells] = np.broadcast_to(mark, cells.shape)
-
-    def update(self, cells: np.ndarray, program: np.ndarray, what: str) -> None:
-        """An atomic of `program` (its number in the launch, for each cell) reads and writes."""
-        if self.updater is None:
-            self.updater, self.updated = np.full_like(self.writer, NOBODY), np.zeros_like(self.writer)
-        program = np.broadcast_to(program, cells.shape)
-        writer = self.writer[cells]
-        bad = self._unordered(writer, program, self.written[cells])
-        reader, late = self._read_by_others(self.readers, cells, program)
-        if (bad | late).any():
-            self._tell("updates", what, cells, program, np.where(bad, writer, reader), bad | late)
-        self.updater[cells] = program
-        self.updated[cells] = self._now(program)
+    def _look(
+        self,
+        kinds: dict[str, Accesses | OrderedAccesses],
+        cells: np.ndarray,
+        program: np.ndarray,
+        mark: np.ndarray,
+        what: str,
+        strength: str,
+        verb: str,
+        had: str,
+    ) -> None:
+        """Reports what races with earlier accesses: verb and had are what is done and was done."""
+        for strong, earlier in kinds.items():
+            other, bad = earlier.by_others(cells, program)
+            if bad.any() and not strength == strong == DEVICE:
+                self._tell(verb, what, cells, program, other, bad)
+            if PLAIN in (strength, strong):
+                bad = conflict(earlier.own(cells, program), mark, cells, self.last, one=had == "read")
+                if bad.any():
+                    self.report(
+                        f"global memory is {verb}",
+                        f"{what}: {had} by another warp of its program with no barrier since",
+                        int(bad.sum()),
+                    )
 
     def _tell(
         self, verb: str, what: str, cells: np.ndarray, program: np.ndarray, other: np.ndarray, bad: np.ndarray
     ) -> None:
         first = np.flatnonzero(bad)[0]
         mine, its, cell = (int(x.reshape(-1)[first]) for x in (program, other, cells))
-        whose = "several programs" if its == Readers.SEVERAL else f"program {its}"
+        whose = f"program {its}" if 0 <= its != mine else "another program"
         self.report(
-            f"program {mine} {verb} at byte {cell * self.GRANULE}",
+            f"byte {cell * self.granule} is {verb} for program {mine}",
             f"{what}: {whose} of the same launch had been there and nothing orders the two",
             int(bad.sum()),
         )
 
     def synchronise(self, program: int, address: int, mark: int, *, acquire: bool, release: bool) -> None:
-        """An atomic of `program` at `address` that acquires what others released there, or releases.
+        """An access of `program` at `address` that acquires what others released there, or releases.
 
         mark: the epoch and warp of its thread, whose release does not cover other warps of this epoch.
         """
-        if self.clock is None:
-            self.clock = np.eye(self.programs, dtype=np.int32)
+        now = self.clocks.now
         there = self.at.get(address)
         if acquire and there is not None:
-            self.clock[program] = np.maximum(self.clock[program], there)
+            now[program] = np.maximum(now[program], there)
         if release:
-            mine = self.clock[program]
-            now = (self.writer == program) & (self.written == mine[program])
-            elsewhere = (self.marks // WARPS == mark // WARPS) & (self.marks != mark)
-            self.written[now & elsewhere] += 1
-            self.at[address] = mine.copy() if there is None else np.maximum(mine, there)
-            self.clock[program, program] += 1
+            self.clocks.postpone(program, mark)
+            self.at[address] = now[program].copy() if there is None else np.maximum(now[program], there)
+            now[program, program] += 1

@@ -7,6 +7,7 @@ an instruction, None for all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,6 +35,8 @@ from kernels.evidence.executed.scheduler import Scheduler
 
 LANES = 8192  # threads of a batch: more of them bring no more speed
 ATOM = 1024  # bytes; swizzles are of addresses, so each program's shared memory starts at a multiple
+# Accesses that order programs.
+ORDERING = re.compile(r"(?:ld|st|atom|red)\b.*\.(?:acquire|release|acq_rel)\b")
 ORDERS = ("forward", "reverse", "random", "interleaved")
 
 
@@ -140,12 +143,12 @@ def _special(threads: int, programs: np.ndarray, grid: tuple[int, int, int]) -> 
     return found
 
 
-def _granule(kernel: Kernel) -> int:
-    """Bytes of the narrowest access to shared memory, at most 4: what a cell of the race detector covers."""
+def _granule(kernel: Kernel, space: str = "shared") -> int:
+    """Bytes of the narrowest access to this memory, at most 4: what a cell of the race detector covers."""
     narrow = [
         WIDTH[one.form.rsplit(".", 1)[1]] // 8
         for one in kernel.code
-        if one.form.startswith(("ld.shared", "st.shared"))
+        if one.form.startswith(("ld.", "st.", "atom.", "red.")) and f".{space}" in one.form
     ]
     return min([4, *narrow])
 
@@ -197,7 +200,11 @@ def launch(
     across = None
     if races:
         across = GlobalRaces(
-            memory.bytes.size, total, lambda what, why, n: found.setdefault(f"{what}, {why} ({n} cells).")
+            memory.bytes.size,
+            total,
+            lambda what, why, n: found.setdefault(f"{what} by {why} ({n} cells)."),
+            granule=_granule(kernel, "global"),
+            ordered=any(ORDERING.match(one.form) for one in kernel.code),
         )
     many = batch or max(1, LANES // kernel.threads)
     step = 1 if order == "interleaved" else many

@@ -143,6 +143,28 @@ def test_a_strong_access_moves_what_a_plain_one_moves(how):
     assert counts.atomics == 0
 
 
+ORDERED = [
+    *(f"global.{s}.{o}" for s in ("cta", "cluster", "gpu", "sys") for o in ("acquire", "relaxed")),
+    *(f"acquire.{s}.global" for s in ("cta", "cluster", "gpu", "sys")),
+]
+
+
+@pytest.mark.parametrize("kind", ["b32", "b64"])
+@pytest.mark.parametrize("how", ORDERED)
+def test_a_load_that_acquires_or_is_relaxed_moves_what_a_plain_one_moves(how, kind):
+    """Triton writes an atomic that changes nothing as ld.global.gpu.acquire.b32."""
+    size, register = WIDTH[kind] // 8, f"{REGISTER[WIDTH[kind]]}1"
+    given, out = random_bytes(32 * size), np.zeros(32 * size, np.uint8)
+    body = f"{START} {at('%rd90', size)} ld.{how}.{kind} {register}, [%rd80];"
+    body += f"{at('%rd91', size)} st.global.{kind} [%rd80], {register}; ret;"
+    outcome = snippets.run(body, given, out)
+    np.testing.assert_array_equal(out, given)
+    order = "acquire" if "acquire" in how else "relaxed"
+    scope = next(word for word in how.split(".") if word in ("cta", "cluster", "gpu", "sys"))
+    assert outcome.counts.traffic["bytes", "load", "tensor0", f"{order}.{scope}"] == 32 * size
+    assert not outcome.races
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_parameter_is_cut_or_extended_to_its_register(kind):
     register = {8: "%rh", 16: "%r", 32: "%rd", 64: "%rd"}[WIDTH[kind]]
@@ -203,7 +225,10 @@ REFUSED = """
 ld.volatile.shared.b32 %r1, [%r1]
 ld.relaxed.global.b32 %r1, [%rd1]
 st.release.gpu.global.b32 [%rd1], %r1
-ld.acquire.gpu.global.b32 %r1, [%rd1]
+ld.acquire.global.b32 %r1, [%rd1]
+ld.global.acquire.b32 %r1, [%rd1]
+ld.global.gpu.release.b32 %r1, [%rd1]
+st.global.gpu.release.b32 [%rd1], %r1
 ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%rd1]
 ld.local.b32 %r1, [%rd1]
 ld.global.b128 %rd2, [%rd1]
@@ -257,6 +282,7 @@ FORMS = [
     *(f"ld.global{policy}.b32" for policy in POLICIES.split()),
     *(f"st.global{policy}.b32" for policy in STORE_POLICIES.split()),
     *(f"{verb}.{how}.global.v4.b32" for verb in ("ld", "st") for how in STRONG),
+    *(f"ld.{how}.{kind}" for how in ORDERED for kind in ("b32", "b64")),
     *FENCES.split(),
     *HINTS,
 ]
