@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import linecache
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,11 +87,20 @@ class SideBySide:
             [say("warps of a program"), *(loop.warps for loop in loops)],
             [say("turns of a program"), *(amount(loop.turns) for loop in loops)],
             *_some(say("product instructions a turn"), [loop.count("product") for loop in loops]),
-            *_some(say("FLOP of one of them"), [_of_one(loop) for loop in loops]),
-            *_some(say("FLOP of all of them"), [_of_all(loop) for loop in loops]),
-            *_some(say("reads for products and sums"), [loop.count("feed") for loop in loops]),
+            *_some(say("their FLOP"), [flops_of(loop) for loop in loops]),
+            *_some(
+                say("of all FLOP, in this loop"),
+                [
+                    flops_of(loop) * loop.turns * row.launches[0].programs / sum(row.tensor_flops.values())
+                    if row.tensor_flops
+                    else 0
+                    for row, loop in zip(self.rows, loops, strict=True)
+                ],
+                lambda share: f"{share:.0%}",
+            ),
+            *_some(say("reads of shared memory into registers"), [loop.count("feed") for loop in loops]),
             *_some(say("exponentials, 32 at a time"), [loop.count("exponential") for loop in loops]),
-            *_some(say("hand-overs inside a warp"), [loop.count("exchange") for loop in loops]),
+            *_some(say("exchanges between lanes"), [loop.count("exchange") for loop in loops]),
             # a barrier holds all warps of the program
             *_some(say("barriers of all warps"), [loop.count("meet") / loop.warps for loop in loops]),
         ]
@@ -165,19 +174,26 @@ def all_side_by_side(cases: Sequence[Case]) -> list[SideBySide]:
     return [SideBySide(rows[i : i + each]) for i in range(0, len(rows), each)]
 
 
-def limits(rows: Iterable[Executed]) -> Table:
-    """What each row's counts take at least on its chip's card: one line a row, one column a resource.
+def limits(pairs: Iterable[tuple[Executed, Executed]], length: int) -> Table:
+    """Of attention over a prompt: what counts take at least on each card, one line a pair.
 
-    The card's whole memory bandwidth and all its multiprocessors, as `executed.ceilings` has them.
+    pairs: the same kernel at two lengths, which say what grows with the length and what with its square;
+    `length` is the one that is told. The card's whole bandwidth and all its multiprocessors, as `ceilings`
+    has them. Shared memory only where products are of registers, which separate instructions filled: what
+    wgmma and tcgen05 read there isn't counted.
     """
     cells = []
-    for row in rows:
-        found = {one.unit: one for one in _bounds(row)}
+    for short, long in pairs:
+        seconds = {
+            unit: extended(at_short.amount, at_long.amount, short.sizes, long.sizes, length) / at_long.rate
+            for (unit, at_short), at_long in zip(_bounds(short).items(), _bounds(long).values(), strict=True)
+        }
+        longest = max(seconds.values())
         cells.append(
             {
-                "on": _headed(row),
-                **{unit: f"{one.share:.2f}" for unit, one in found.items()},
-                "ratio": f"{found['result'].seconds / found['FLOP'].seconds:.0%}",
+                "on": _headed(long),
+                **{unit: f"{time / longest:.2f}" for unit, time in seconds.items()},
+                "ratio": f"{seconds['result'] / seconds['FLOP']:.0%}",
             }
         )
     columns = [
@@ -189,8 +205,23 @@ def limits(rows: Iterable[Executed]) -> Table:
         Column("ratio", say("special ÷ tensor"), align="right"),
     ]
     return table(
-        cells, columns, say("the time that each resource takes at least; the longest of a line is 1")
+        [{"wavefront": "", **one} for one in cells],
+        columns,
+        say(
+            "least time of each resource at {length:,} tokens, extended from counts at fewer; the longest of "
+            "a line is 1",
+            length=length,
+        ),
     )
+
+
+def extended(
+    amount: float, larger: float, at: Mapping[str, int], at_larger: Mapping[str, int], length: int
+) -> float:
+    """a length + b length^2 through two amounts: what causal tiles that divide both lengths do, exactly."""
+    x, y = at["length"], at_larger["length"]
+    square = (larger / y - amount / x) / (y - x)
+    return length * (amount / x + square * (length - x))
 
 
 def _headed(row: Executed) -> str:
@@ -200,19 +231,23 @@ def _headed(row: Executed) -> str:
     return say("{card}, head_dim {head_dim}", card=card, head_dim=row.sizes["head_dim"])
 
 
-def _bounds(row: Executed) -> list[Ceiling]:
-    card = catalog.accelerator(TARGETS[row.target].accelerator)
-    return [one for one in ceilings(row, card) if one.bounds]
+def _bounds(row: Executed) -> dict[str, Ceiling]:
+    """By unit; see `limits` for what is left out."""
+    found = ceilings(row, catalog.accelerator(TARGETS[row.target].accelerator))
+    own = all(name.startswith("mma.sync") for name in row.tensor_flops)
+    return {one.unit: one for one in found if one.bounds and (own or one.unit != "wavefront")}
 
 
 def short(step: Step) -> str:
     """An instruction's name without what every one of its kind says: "ldmatrix.x4", "wgmma m64n64k16"."""
     if step.kind == "product":
         return re.sub(r"\.(?:bf16|f16|e4m3|e5m2)\b", "", step.name)
-    kept = [part for part in step.form.split(".") if not _DROPPED.fullmatch(part)]
-    return re.sub(
+    form, _, rest = step.name.partition(" ")
+    kept = [part for part in form.split(".") if not _DROPPED.fullmatch(part)]
+    name = re.sub(
         r"^(cp\.async|ldmatrix|stmatrix)\.(trans\.)?shared(?:\.global)?", r"\1.\2", ".".join(kept)
     ).strip(".")
+    return f"{name} {rest}".strip()
 
 
 # Types, layouts and spaces that say nothing about what an instruction is for.
@@ -241,9 +276,9 @@ def _source(where: str) -> str:
     return text.partition("  #")[0].strip()
 
 
-def _some(label: str, values: Sequence[float]) -> list[list[str]]:
+def _some(label: str, values: Sequence[float], show: Callable[[float], str] | None = None) -> list[list[str]]:
     """A line of the summary, if any chip has it."""
-    return [[label, *(amount(v) if v else say("none") for v in values)]] if any(values) else []
+    return [[label, *((show or amount)(v) if v else say("none") for v in values)]] if any(values) else []
 
 
 def _flops(step: Step) -> int:
@@ -252,12 +287,6 @@ def _flops(step: Step) -> int:
     return 2 * m * n * k
 
 
-def _of_one(loop: HotLoop) -> int:
-    """FLOP of the commonest product instruction."""
-    steps = loop.of("product")
-    return _flops(max(steps, key=lambda step: step.count)) if steps else 0
-
-
-def _of_all(loop: HotLoop) -> float:
+def flops_of(loop: HotLoop) -> float:
     """FLOP of all products of a turn."""
     return sum(_flops(step) * step.count for step in loop.of("product"))

@@ -141,8 +141,8 @@ class Executed:
             raise CompilerAtFault(
                 f"{where}: Triton {version('triton')} sets no fence.proxy.async between what threads store "
                 "or copy into shared memory and the tensor core that reads it, so on a card the products may "
-                "be of old numbers. Use Triton 3.9, which sets it (triton-lang/triton, pull request 9610), "
-                f"or another tile. The first of {len(self.unfenced)}: {self.unfenced[0]}"
+                "be of old numbers. Use Triton 3.9, in which no kernel of this book lacks one, or another "
+                f"tile. The first of {len(self.unfenced)}: {self.unfenced[0]}"
             )
 
 

@@ -1,8 +1,10 @@
 """The loop in which a program spends its time: its instructions, and how often each is executed a turn.
 
-Instructions of memory, tensor cores and synchronisation are told, and exponentials; of these PTX has as many
-as the machine code (`tests/kernels/executed/test_static_counts.py`). Arithmetic and addresses are left out:
-NVIDIA's assembler merges them, and PTX says nothing of what is left.
+Instructions of memory, tensor cores and synchronisation are told, and exponentials; of most of these PTX has
+as many as the machine code (`tests/kernels/executed/test_static_counts.py` says of which). Arithmetic and
+addresses are left out: NVIDIA's assembler merges them, and PTX says nothing of what is left. So are a warp's
+own number, which `shfl.sync.idx` hands to its lanes and ptxas knows otherwise, and what only closes a group
+of copies or products.
 """
 
 from __future__ import annotations
@@ -29,9 +31,9 @@ KINDS = {
     "feed": r"ldmatrix.*|ld\.shared.*",
     "product": r"(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)\..*",
     "products done": r"wgmma\.wait_group.*|mbarrier\.(?:try|test)_wait.*|tcgen05\.commit.*",
-    "accumulators": r"tcgen05\.(?:ld|st)\..*",
+    "accumulators": r"tcgen05\.(?:ld|st|wait)\b.*",
     "exponential": r"ex2\..*",
-    "exchange": r"shfl\..*|redux\..*",
+    "exchange": r"shfl\.sync\.(?:bfly|up|down)\..*|redux\..*",
     "hand over": r"st\.shared.*|stmatrix.*",
     "store": r"st\.global.*",
     "atomic": r"(?:atom|red)\..*",
@@ -45,7 +47,8 @@ TOGETHER = {"wgmma.mma_async": 4}
 class Step:
     """All instructions of one form in the loop that come from one line of the kernel.
 
-    kind: of KINDS. where: "matmul.py:61". name: what the shape of its tile calls a product, else its form.
+    kind: of KINDS. where: "matmul.py:61". name: what the shape of its tile calls a product, else its form,
+    of a wait with the number of groups that it leaves under way.
     count: instructions that one program executes in a turn, on average over all turns: each of its warps
     counts that has a thread for which the predicate holds.
     """
@@ -137,11 +140,15 @@ def _entry(jumps: Sequence[Jump], body: frozenset[int]) -> int:
 
 def _steps(kernel: Kernel, counts: Counts, around: dict[int, int], turns: float) -> Iterable[Step]:
     alike: Counter[tuple[str, str]] = Counter()
+    waits: dict[tuple[str, str], str] = {}  # with the number of groups that may stay under way
     for place, warps in around.items():
-        alike[kernel.code[place].where, kernel.code[place].form] += warps
+        one = kernel.code[place]
+        alike[one.where, one.form] += warps
+        if "wait_group" in one.form:
+            waits[one.where, one.form] = f"{one.form} {one.operands[0]}"
     for (where, form), warps in alike.items():
         together = next((n for name, n in TOGETHER.items() if form.startswith(name)), 1)
-        name = ", ".join(counts.labels.get((where, form), (form,)))
+        name = ", ".join(counts.labels.get((where, form), (waits.get((where, form), form),)))
         yield Step(kind_of(form), where, form, name, warps / turns / together)
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from kernels import decode_attention, matmul
+from kernels import decode_attention, flash_attention, matmul
 from kernels.contract.processes import ROOT
 from kernels.evidence import executed, instructions
 from kernels.evidence.executed import hot_loops
@@ -129,11 +129,31 @@ def test_the_page_explains_every_instruction_that_it_shows(product):
         assert any(name.startswith(word) for word in explained), name
 
 
-def test_limits_say_what_counts_take_on_each_card():
-    from kernels import flash_attention
+HEAD = {"batch": 1, "heads": 1, "kv_heads": 1, "head_dim": 64}
 
-    rows = executed.run(
-        flash_attention.experiment, targets=["sm_90"], batch=1, length=256, heads=1, kv_heads=1, head_dim=64
+
+def test_what_grows_with_the_length_and_its_square_is_extended_exactly():
+    few, some, more = executed.run(
+        flash_attention.experiment, targets=["sm_80"], length=[128, 256, 512], **HEAD
     )
-    made = repr(instructions.limits(rows))
-    assert re.search(r"H100 SXM, head_dim 64 +1\.00 ", made), "a short prompt waits for memory"
+    for what in ("tensor_flops", "special", "wavefronts", "compulsory_bytes"):
+        a, b, c = (amount(row, what) for row in (few, some, more))
+        assert instructions.extended(a, b, few.sizes, some.sizes, 512) == pytest.approx(c, rel=1e-12), what
+
+
+def amount(row, what):
+    if what == "tensor_flops":
+        return sum(row.tensor_flops.values())
+    if what == "special":
+        return sum(row.launches[0].special.values())
+    return row.compulsory_bytes if what == "compulsory_bytes" else row.total(what)
+
+
+def test_limits_say_what_counts_take_on_each_card_and_what_is_not_counted():
+    pairs = [
+        executed.run(flash_attention.experiment, targets=[chip], length=[128, 256], **HEAD)
+        for chip in ("sm_80", "sm_90")
+    ]
+    a100, h100 = repr(instructions.limits(pairs, 8192)).splitlines()[-2:]
+    assert re.match(r"A100 SXM, head_dim 64 +0\.\d\d +[01]\.\d\d +0\.\d\d +[01]\.\d\d +5\d%", a100)
+    assert re.match(r"H100 SXM, head_dim 64 +0\.\d\d +0\.9\d +1\.00 +10\d%", h100), "no shared memory"
