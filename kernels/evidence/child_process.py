@@ -59,7 +59,11 @@ class Child:
         if not _writable(here.get("TRITON_CACHE_DIR")):
             here["TRITON_CACHE_DIR"] = str(passing)  # Triton compiles into files: it needs a place for them
         # Files and no pipes: nobody has to read them for the child to go on.
-        with asked.open() as source, self._answers.open("w") as answers, self._said.open("w") as said:
+        with (
+            asked.open(encoding="utf-8") as source,
+            self._answers.open("w", encoding="utf-8") as answers,
+            self._said.open("w", encoding="utf-8") as said,
+        ):
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "kernels.evidence.child_process"],
                 stdin=source,

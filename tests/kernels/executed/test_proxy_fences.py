@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
 
 from kernels import matmul
 from kernels.contract.errors import CompilerAtFault, PhysicsDisagrees
-from kernels.contract.processes import ROOT
-from kernels.evidence import child_process, confirm, executed
+from kernels.evidence import confirm, executed
+from tests.kernels import compiling
 
 TRITON = version("triton").partition("+")[0]
 
@@ -47,25 +45,24 @@ def test_a_chapter_goes_on_and_says_which_fence_is_missing(monkeypatch):
 
 
 TILES = """
+import json
 from kernels import flash_attention as fa
 from kernels.contract import tiles
 from kernels.contract.targets import target
 from kernels.evidence.executed.execution import execute
 sizes = {"batch": 1, "length": 300, "heads": 2, "kv_heads": 1, "head_dim": 128}
+found = []
 for tile in ((128, 128, 128, 8, 2), (128, 64, 128, 8, 3)):
     with tiles.imposed(fa.Plan(*tile)):
         card, error = execute(fa.experiment, target("sm_100"), "bf16", sizes)
     races = [race for one in card.launched for race in one.outcome.races]
     assert error < fa.experiment.tolerance("bf16"), error
-    print(sum("fence.proxy.async" in race for race in races), len(races))
+    found.append([sum("fence.proxy.async" in race for race in races), len(races)])
+print(json.dumps(found))
 """
 
 
 @pytest.mark.skipif(TRITON not in ("3.7.1", "3.8.0"), reason="before them there are fewer, in 3.9 all")
 def test_the_tile_of_attention_on_blackwell_is_one_whose_fences_are_there():
     """What the comment at its tiles says, so that they change back when it no longer holds."""
-    compiling = child_process.environment(interpret=False)
-    done = subprocess.run(
-        [sys.executable, "-c", TILES], capture_output=True, text=True, cwd=ROOT, env=compiling, check=True
-    )
-    assert done.stdout.split() == ["1", "1", "0", "0"]
+    assert compiling.told("-c", TILES) == [[1, 1], [0, 0]]
