@@ -118,7 +118,9 @@ def test_what_is_counted_as_special_is_mufu_in_the_machine_code_one_for_one(chip
         ours[MUFU[name]] += results
     arch = TARGETS[chip].arch
     name = f"sm_{arch}{'a' if arch >= 90 else ''}"
-    (tmp_path / "snippet.ptx").write_text(snippets.text(body, parameters=["u64"]).replace("sm_90a", name))
+    (tmp_path / "snippet.ptx").write_text(
+        snippets.text(body, parameters=["u64"]).replace("sm_90a", name), encoding="utf-8"
+    )
     assembler = listing.tool("ptxas-blackwell" if arch >= 100 else "ptxas")
     listing.call(assembler, f"-arch={name}", str(tmp_path / "snippet.ptx"), "-o", str(tmp_path / "cubin"))
     (code,) = listing.disassemble([(tmp_path / "cubin").read_bytes()], arch)
