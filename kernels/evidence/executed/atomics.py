@@ -69,7 +69,7 @@ def _atomic(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
                 synchronise(machine, lanes, live, order)
         words = machine.memory.bytes.view(UINT[unit * 8])
         for i, value in enumerate(values):
-            at, new = lanes[live] // unit + i, machine.full(value(machine))[live]
+            at, new = flat[live] // unit + i, machine.full(value(machine))[live]
             other = machine.full(swap(machine))[live] if swap else None
             old = np.empty_like(new)
             if what != "cas" and len(np.unique(at)) == len(at):

@@ -57,7 +57,7 @@ def count_global(
 ) -> None:
     """One global access: `size` bytes for each lane that is on; address [programs, threads]."""
     counts, live = machine.counts, address if on is None else address[on]
-    name = machine.memory.names[machine.memory.owner[live.flat[0]]]
+    name = machine.memory.name(int(live.flat[0]))
     key = (direction, name, policy)
     counts.traffic["bytes", *key] += live.size * size
     counts.traffic["requests", *key] += machine.warps(on)

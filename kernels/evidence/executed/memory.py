@@ -1,4 +1,4 @@
-"""Global memory: tensors that lie apart, with red zones between them that trap.
+"""Global memory: tensors that lie so far apart that whoever leaves one lands in none.
 
 A launch may touch what it was given: the elements of its tensors, and what else of their memory the caller
 of its launcher holds. What a view leaves out belongs to nobody, though memory is there.
@@ -14,7 +14,8 @@ import torch
 
 from kernels.contract.errors import CardRefuses
 
-RED_ZONE = 256  # bytes between tensors; their addresses are multiples of it, as CUDA's allocator has them
+APART = 36  # bits: tensors begin at multiples of 64 GiB, and who misses one by less is seen
+RED_ZONE = 256  # bytes between tensors where they are kept; wider than an access
 POISON = 0xFF  # NaN in every float format
 
 
@@ -34,9 +35,10 @@ def own_bytes(views: Iterable[torch.Tensor], size: int) -> np.ndarray:
 
 
 class GlobalMemory:
-    """One flat array of bytes. owner: which tensor a byte belongs to, 0 for none; names: of the tensors.
+    """Tensors at addresses far apart, kept one after another in one flat array of bytes.
 
-    gaps: whether some bytes of a tensor's memory belong to nobody.
+    owner: which tensor a byte belongs to, 0 for none; names: of the tensors; places: of each its address and
+    size. gaps: whether some bytes of a tensor's memory belong to nobody.
     """
 
     def __init__(self) -> None:
@@ -45,44 +47,76 @@ class GlobalMemory:
         self.owner = np.zeros(RED_ZONE * 16, np.uint16)
         self.names = ["nothing"]
         self.places: list[tuple[int, int]] = [(0, 0)]
+        self._kept = np.zeros(1, np.int64)  # where each tensor's bytes begin in `bytes`
+        self._room = np.zeros(1, np.int64)  # how many follow, its red zone among them
 
     def put(self, name: str, data: np.ndarray, own: np.ndarray | None = None) -> int:
         """The address of a copy of these bytes; own: which of them may be touched, None for all.
 
         Raises ValueError for more tensors than can be told apart.
         """
-        if len(self.names) > np.iinfo(np.uint16).max:
-            raise ValueError(f"{len(self.names)} tensors: more than this memory tells apart; launch fewer.")
+        number = len(self.names)
+        if number > np.iinfo(np.uint16).max:
+            raise ValueError(f"{number} tensors: more than this memory tells apart; launch fewer.")
         size = data.size
         room = -(-(size + RED_ZONE) // RED_ZONE) * RED_ZONE
         at = self.bytes.size
         self.bytes = np.concatenate([self.bytes, np.full(room, POISON, np.uint8)])
         self.owner = np.concatenate([self.owner, np.zeros(room, np.uint16)])
         self.bytes[at : at + size] = data
-        self.owner[at : at + size] = len(self.names) if own is None else own * np.uint16(len(self.names))
+        self.owner[at : at + size] = number if own is None else own * np.uint16(number)
         self.gaps |= own is not None and not own.all()
         self.names.append(name)
-        self.places.append((at, size))
-        return at
+        self.places.append((number << APART, size))
+        self._kept, self._room = np.append(self._kept, at), np.append(self._room, room)
+        return number << APART
 
     def get(self, address: int, size: int) -> np.ndarray:
-        """A copy of `size` bytes from `address` on."""
-        return self.bytes[address : address + size].copy()
+        """A copy of `size` bytes from `address` on, which are one tensor's."""
+        at = int(self._kept[address >> APART]) + address % (1 << APART)
+        return self.bytes[at : at + size].copy()
+
+    def name(self, address: int) -> str:
+        """The tensor that this address belongs to, or "nothing"."""
+        number, offset = address >> APART, address % (1 << APART)
+        if not 0 < number < len(self.names) or offset >= self._room[number]:
+            return self.names[0]
+        return self.names[self.owner[self._kept[number] + offset]]
 
     def checked(self, machine: Any, address: np.ndarray, size: int, on: np.ndarray | None) -> np.ndarray:
-        """The lanes' addresses, those of idle lanes moved to 0; raises CardRefuses for one that may not be.
+        """Where the lanes' bytes are kept, 0 for idle lanes; raises CardRefuses for one that may not be.
 
         address: int64 [programs, threads]; size: bytes of each lane's access, a power of two.
         """
         live = address if on is None else address[on]
-        if live.min() < 0 or live.max() + size > self.bytes.size:
-            raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
-        if self._nobodys(live, size).any():
+        at = self._kept_at(live, size)
+        if at is None or self._nobodys(at, size).any():
             raise CardRefuses(f"{machine.now}: {self._astray(machine, address, size, on)}")
         if (crooked := live & (size - 1) != 0).any():
-            name = self.names[self.owner[live[crooked][0]]]
+            name = self.name(int(live[crooked][0]))
             raise CardRefuses(f"{machine.now}: an address in {name} that is no multiple of its {size} bytes.")
-        return address if on is None else np.where(on, address, 0)
+        if on is None:
+            return at
+        found = np.zeros(address.shape, np.int64)
+        found[on] = at
+        return found
+
+    def _kept_at(self, address: np.ndarray, size: int) -> np.ndarray | None:
+        """Places in `bytes` of these addresses, None where one is in no tensor's room."""
+        low, high = int(address.min()), int(address.max())
+        number = low >> APART
+        if number == high >> APART and 0 < number < len(self.names):  # all in one tensor, as nearly always
+            start = number << APART
+            if high + size - start > self._room[number]:
+                return None
+            return address + (int(self._kept[number]) - start)
+        if low < 0 or high >> APART >= len(self.names):
+            return None
+        numbers = address >> APART
+        offset = address - (numbers << APART)
+        if (offset + size > self._room[numbers]).any():
+            return None
+        return self._kept[numbers] + offset
 
     def _nobodys(self, at: np.ndarray, size: int) -> np.ndarray:
         """Which accesses to `size` bytes from these places on touch one that is no tensor's.
@@ -96,8 +130,11 @@ class GlobalMemory:
 
     def _astray(self, machine: Any, address: np.ndarray, size: int, on: np.ndarray | None) -> str:
         """Who is outside every tensor, and how far from the nearest one, or in what a view leaves out."""
-        inside = (address >= 0) & (address + size <= self.bytes.size)
-        outside = ~inside | self._nobodys(np.where(inside, address, 0), size)
+        number = address >> APART
+        number = np.where((number > 0) & (number < len(self.names)), number, 0)
+        offset = address - (number << APART)
+        inside = (offset >= 0) & (offset <= self._room[number] - size)
+        outside = ~inside | self._nobodys(np.where(inside, self._kept[number] + offset, 0), size)
         if on is not None:
             outside &= on
         program, thread = np.argwhere(outside)[0]

@@ -124,16 +124,39 @@ def test_shared_memory_that_nobody_wrote_is_nan_in_every_float_format():
     assert np.isnan(halves.view(np.float32)).all()
 
 
-def test_tensors_lie_apart_and_begin_at_multiples_of_the_red_zone():
+def test_tensors_lie_gigabytes_apart_and_where_they_are_kept_beside_red_zones():
     memory = GlobalMemory()
     places = [
         memory.put(name, np.zeros(size, np.uint8)) for name, size in (("a", 1), ("b", RED_ZONE), ("c", 3))
     ]
     assert all(place % RED_ZONE == 0 for place in places)
-    assert places[1] - places[0] - 1 >= RED_ZONE - 1
-    assert places[2] - places[1] - RED_ZONE >= RED_ZONE
-    assert memory.names[memory.owner[places[1] + 5]] == "b"
-    assert memory.names[memory.owner[places[1] - 1]] == "nothing"
+    assert np.diff(places).min() >= 2**36
+    assert memory.name(places[1] + 5) == memory.name(places[1] + RED_ZONE - 1) == "b"
+    for nowhere in (places[1] - 1, places[1] + RED_ZONE, places[1] + 2**35, 0, 2**62, -1):
+        assert memory.name(nowhere) == "nothing"
+
+
+@pytest.mark.parametrize("access", [LOAD, WRITE, COPY, ATOM])
+@pytest.mark.parametrize("offset", [256, 320, 1024, 2**31, 2**34, -160, -256, -1024, -(2**31), -(2**34)])
+def test_whoever_leaves_a_tensor_by_any_distance_lands_in_no_other(access, offset):
+    """Pitfall: beyond the red zone lies the next tensor, whose bytes may be touched."""
+    start = "b64 %rd8, [snippet_param_1]; ld.param.b64 %rd0, [snippet_param_1]; mov.u32 %r9, 0;"
+    body = f"ld.param.{start} mov.u32 %r0, %tid.x; mul.wide.u32 %rd9, %r0, 4; add.s64 %rd1, %rd0, %rd9;"
+    body += f"add.s64 %rd1, %rd1, {offset}; {access} ret;"
+    three = [np.zeros(FLOATS, np.float32) for _ in range(3)]
+    with pytest.raises(CardRefuses, match="is outside every tensor; tensor1 is the nearest, "):
+        snippets.run(body, *three, shared=1024)
+
+
+@pytest.mark.parametrize("access", ["ld.global.b32 %r1, [%rd1];", "atom.global.exch.b32 %r1, [%rd1], %r0;"])
+def test_lanes_of_one_instruction_may_be_in_different_tensors(access):
+    body = f"""
+ld.param.b64 %rd2, [snippet_param_0]; ld.param.b64 %rd3, [snippet_param_1]; ld.param.b64 %rd4, [snippet_param_2];
+mov.u32 %r0, %tid.x; mul.wide.u32 %rd9, %r0, 4; setp.lt.u32 %p1, %r0, 7; selp.b64 %rd1, %rd2, %rd3, %p1;
+add.s64 %rd1, %rd1, %rd9; {access} add.s64 %rd4, %rd4, %rd9; st.global.b32 [%rd4], %r1; ret;"""
+    a, b, out = np.arange(32, dtype=np.uint32), 100 + np.arange(32, dtype=np.uint32), np.zeros(32, np.uint32)
+    snippets.run(body, a, b, out)
+    assert out.tolist() == [n if n < 7 else 100 + n for n in range(32)]
 
 
 def test_the_bytes_of_views_are_those_of_their_elements():
