@@ -52,18 +52,60 @@ def shared_out(chips: Mapping[str, Cases]) -> list[list[dict[str, Any]]]:
     return [some for some in lists if some]
 
 
-def executed(wanted: Cases) -> tuple[tuple[executing.Executed, ...], str]:
-    """The rows, each checked, and how the rung stands."""
+def executed(wanted: Cases, card: Any = None) -> tuple[tuple[executing.Executed, ...], str]:
+    """The rows, each checked, and how the rung stands; card: whose own code somebody wants to see."""
     if devices.MODE == "missing":
         return (), say("not run: {reason}", reason=devices.why_not())
     if not wanted:
         return (), say("not run: no chip whose code can be executed here has its formats")
+    made, refused = _attempts(wanted)
+    if not made:
+        return (), say("not run: {reason}", reason=next(iter(refused.values())))
+    words = _how_executed(made)
+    for name, reason in refused.items():
+        words = say(
+            "{words}. Not executed for {target}: {reason}",
+            words=words,
+            target=_with_card(name),
+            reason=reason,
+        )
+    if own := _own_not_executed(wanted, card):
+        words = say("{own} {words}", own=own, words=words)
+    return made, words
+
+
+def _attempts(wanted: Cases) -> tuple[tuple[executing.Executed, ...], dict[str, str]]:
+    """The rows there are, and why there is none of a target: its code has what is not known here yet."""
     try:
-        made = executing.cases(wanted)
+        return executing.cases(wanted), {}
     except CardRefuses:
         raise
-    except NotExecutable as error:  # a newer Triton emits what is not known here yet
-        return (), say("not run: {reason}", reason=str(error))
+    except NotExecutable:
+        pass  # one of them: the others are asked for one by one
+    made: list[executing.Executed] = []
+    refused: dict[str, str] = {}
+    for one in wanted:
+        try:
+            made += executing.cases([one])
+        except CardRefuses:
+            raise
+        except NotExecutable as error:
+            refused.setdefault(one[1], str(error))
+    return tuple(made), refused
+
+
+def _own_not_executed(wanted: Cases, card: Any) -> str:
+    """That the chosen card's own code was not executed but other chips' was: a sentence, or ""."""
+    if card is None or any(_stands_for(name, card) for _, name, _ in wanted):
+        return ""
+    own = next((name for name in TARGETS if _stands_for(name, card)), "")
+    if not own:
+        return say("The {card}'s own code was not executed.", card=card.short_name)
+    return say("The {card}'s own code ({target}) was not executed.", card=card.short_name, target=own)
+
+
+def _how_executed(made: tuple[executing.Executed, ...]) -> str:
+    """For which chips, how right, and what was looked for; each row is checked."""
     faults = []
     for row in made:
         try:
@@ -72,7 +114,7 @@ def executed(wanted: Cases) -> tuple[tuple[executing.Executed, ...], str]:
             faults.append(str(fault))
     targets, right = _targets(made, name=_with_card), _how_right(made)
     if faults:
-        return made, say(
+        return say(
             "{count} runs on this CPU of what is compiled for {targets}; {right}, no access outside the "
             "tensors' memory. But {fault}",
             count=len(made),
@@ -80,7 +122,7 @@ def executed(wanted: Cases) -> tuple[tuple[executing.Executed, ...], str]:
             right=right,
             fault=faults[0],
         )
-    return made, say(
+    return say(
         "{count} runs on this CPU of what is compiled for {targets}; {right}, no data race, no access "
         "outside the tensors' memory",
         count=len(made),

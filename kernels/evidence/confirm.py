@@ -200,7 +200,7 @@ def confirm(
         if "counted" in wanted:
             found["rows"], status["counted"] = _counted(experiment, rows)
         if "executed" in wanted:
-            found["executed"], status["executed"] = chips.executed(cases["executed"])
+            found["executed"], status["executed"] = chips.executed(cases["executed"], card)
         if "compiled" in wanted:
             found["compiled"], status["compiled"] = chips.compiled(experiment, cases["compiled"])
     if "timed" in wanted:

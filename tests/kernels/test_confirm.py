@@ -8,7 +8,7 @@ import torch
 
 from book import cost
 from kernels.contract import devices
-from kernels.contract.errors import NotExecutable
+from kernels.contract.errors import CardRefuses, NotExecutable
 from kernels.evidence import PhysicsDisagrees, chips, compiled, confirm, executed, tables, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
@@ -120,6 +120,45 @@ def test_an_instruction_that_is_not_known_is_said_and_not_hidden(monkeypatch):
     made = confirm(toy, rungs=["executed"], m=1, k=128, n=128)
     assert made.executed == ()
     assert "not run: toy_kernel: 1 instructions are not known here: frobnicate.b32." in repr(made)
+
+
+def test_what_one_chip_lacks_takes_nothing_from_the_others(monkeypatch, evidence):
+    def unknown_on_one(wanted, **options):
+        if any(name == "sm_80" for _, name, *_ in wanted):
+            raise NotExecutable("toy_kernel: 1 instructions are not known here: frobnicate.b32.")
+        return cases(wanted, **options)
+
+    cases = executed.cases
+    monkeypatch.setattr(executed, "cases", unknown_on_one)
+    made = confirm(toy, rungs=["executed"], **SMALL)
+    assert made.executed == tuple(row for row in evidence.executed if row.target != "sm_80")
+    said = made.status["executed"]
+    assert said.startswith("4 runs on this CPU of what is compiled for H100 SXM (sm_90), B200 (sm_100), RTX")
+    assert said.endswith(
+        "Not executed for A100 SXM (sm_80): toy_kernel: 1 instructions are not known here: frobnicate.b32."
+    )
+
+
+def test_what_no_card_would_do_is_not_taken_for_what_is_not_known(monkeypatch):
+    def refuses(*_):
+        raise CardRefuses("outside")
+
+    monkeypatch.setattr(executed, "cases", refuses)
+    with pytest.raises(PhysicsDisagrees, match="outside"):
+        confirm(toy, rungs=["executed"], m=1, k=128, n=128)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "says"),
+    [("t4", "The T4's own code (sm_75) was not executed. "), ("l4", "The L4's own code (sm_89) was not ")],
+)
+def test_a_card_whose_own_code_was_not_executed_is_told_so_first(accelerator, says):
+    made = confirm(toy, rungs=["executed"], accelerator=accelerator, m=1, k=128, n=128)
+    assert says in made.status["executed"].partition("runs on this CPU")[0]
+
+
+def test_a_card_whose_own_code_was_executed_is_told_nothing_else(evidence):
+    assert "own code" not in evidence.status["executed"]
 
 
 def test_where_there_is_no_triton_nothing_is_executed_and_it_is_said(monkeypatch):

@@ -19,7 +19,7 @@ import torch
 from kernels.contract import devices
 from kernels.contract.errors import CardRefuses
 from kernels.contract.launch import Launch
-from kernels.contract.targets import MAX_THREADS, TENSOR_COLUMNS, Target
+from kernels.contract.targets import MAX_THREADS, TENSOR_COLUMNS, Target, occupancy
 from kernels.evidence.executed import machine, not_executable, ptx
 from kernels.evidence.executed.forms import decode
 from kernels.evidence.executed.memory import GlobalMemory, own_bytes
@@ -201,6 +201,7 @@ class _Launcher:
             grid,
             [*passed.values(), 0, 0],  # scratch memory, which no kernel here asks for
             self.metadata.shared,
+            resident=resident(self.metadata, here.target),
             order=here.order,
             seed=here.seed,
             count=here.count,
@@ -234,6 +235,18 @@ def refuse_too_large(metadata: Any, target: Target) -> None:
                 f"{metadata.name}: {what} = {size:,}{unit} a block; {target.name} has {most:,} at most; "
                 f"{REMEDY[what]}."
             )
+
+
+def resident(metadata: Any, target: Target) -> int:
+    """Programs of a kernel that a card holds at once, at most: PTX does not say what registers they take."""
+    one = occupancy(
+        target,
+        registers=1,
+        shared_bytes=metadata.shared,
+        warps=metadata.num_warps,
+        tensor_columns=getattr(metadata, "tmem_size", 0) or 0,
+    )
+    return max(1, one.blocks) * target.sm_count
 
 
 def _storage(tensor: torch.Tensor) -> int:

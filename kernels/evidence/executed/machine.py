@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.contract.errors import CardRefuses
 from kernels.evidence.executed import (  # noqa: F401
     access,
     arithmetic,
@@ -31,12 +32,13 @@ from kernels.evidence.executed.groups import Groups
 from kernels.evidence.executed.memory import POISON, GlobalMemory
 from kernels.evidence.executed.ptx import WARP, WIDTH, Instruction, Kernel
 from kernels.evidence.executed.races import SharedRaces
-from kernels.evidence.executed.scheduler import Scheduler
+from kernels.evidence.executed.scheduler import SPINS, Scheduler
 
 LANES = 8192  # threads of a batch: more of them bring no more speed
 ATOM = 1024  # bytes; swizzles are of addresses, so each program's shared memory starts at a multiple
 # Accesses that order programs.
 ORDERING = re.compile(r"(?:ld|st|atom|red)\b.*\.(?:acquire|release|acq_rel)\b")
+WAITED = 4_000  # turns of loops that watch memory which does not change
 ORDERS = ("forward", "reverse", "random", "interleaved")
 
 
@@ -174,15 +176,17 @@ def launch(
     order: str = "forward",
     seed: int = 0,
     batch: int | None = None,
+    resident: int | None = None,
     count: bool = True,
     races: bool = True,
 ) -> Outcome:
     """Runs a decoded kernel over a grid; pointers among `arguments` are addresses in `memory`.
 
     shared: bytes of shared memory of a program. batch: programs in lockstep, by default what makes 8,192
-    threads. order: of programs, one of ORDERS; "interleaved" also lets single programs overtake each other
-    between basic blocks, by `seed`. Raises CardRefuses for what a card would refuse, ValueError for an
-    order that is none.
+    threads. resident: programs that a card holds at once, by default any number: where all that have begun
+    wait, more begin, up to these. order: of programs, one of ORDERS; "interleaved" also lets single programs
+    overtake each other between basic blocks, by `seed`. Raises CardRefuses for what a card would refuse, or
+    never end, ValueError for an order that is none.
     """
     if order not in ORDERS:
         raise ValueError(f"order = {order!r}: choose one of {', '.join(ORDERS)}.")
@@ -206,22 +210,68 @@ def launch(
             granule=_granule(kernel, "global"),
             ordered=any(ORDERING.match(one.form) for one in kernel.code),
         )
-    many = batch or max(1, LANES // kernel.threads)
+    held = min(resident or total, total)
+    many = min(batch or max(1, LANES // kernel.threads), held)
     step = 1 if order == "interleaved" else many
-    waiting = [numbers[i : i + step] for i in range(0, total, step)][::-1]
-    running: list[tuple[Machine, Iterator[None]]] = []
+    waiting, running, patience = list(numbers[::-1]), [], Patience(memory, total, held)
     while waiting or running:
-        while waiting and len(running) < (many if order == "interleaved" else 1):
-            machine = Machine(kernel, memory, waiting.pop(), grid, shared, values, counts, races, across)
-            running.append((machine, Scheduler(machine).run()))
-        at = int(random.integers(len(running))) if len(running) > 1 else 0
-        machine, blocks = running[at]
+        stuck = bool(running) and all(one.turns >= SPINS for one, _ in running)
+        room = held - sum(one.resident for one, _ in running)
+        while waiting and room and (stuck or len(running) < many // step):
+            some = [waiting.pop() for _ in range(min(step, room, len(waiting)))]
+            machine = Machine(kernel, memory, np.array(some), grid, shared, values, counts, races, across)
+            one = Scheduler(machine)
+            running.append((one, one.run()))
+            room, stuck = room - len(some), False
+        if stuck:
+            patience.ask([one for one, _ in running], len(waiting))
+        at = int(random.integers(len(running))) if order == "interleaved" and len(running) > 1 else 0
+        one, blocks = running.pop(at)
+        before = one.others
         with np.errstate(all="ignore"):
-            ended = next(blocks, blocks) is blocks if order == "interleaved" else all(True for _ in blocks)
+            ended = _turn(one, blocks, whole=order != "interleaved")
+        if ended or one.others > before:
+            for other, _ in running:
+                other.turns = 0
         if ended:
-            found |= machine.found
-            running.pop(at)
+            found |= one.machine.found
+        else:  # whole batches have their turns one after another
+            running.insert(at if order == "interleaved" else len(running), (one, blocks))
     return Outcome(counts, tuple(found))
+
+
+def _turn(one: Scheduler, blocks: Iterator[None], whole: bool) -> bool:
+    """Lets a batch run a basic block, or, `whole`, until it waits; whether it has ended."""
+    if not whole:
+        return next(blocks, blocks) is blocks
+    one.turns = min(one.turns, SPINS)
+    return all(one.turns <= 2 * SPINS for _ in blocks)
+
+
+class Patience:
+    """How long programs that all wait may do so while nothing in memory changes."""
+
+    def __init__(self, memory: GlobalMemory, total: int, held: int) -> None:
+        self.memory, self.total, self.held = memory, total, held
+        self.since, self.before = 0, None
+
+    def ask(self, running: list[Scheduler], left: int) -> None:
+        """All of these wait, and `left` others can't begin. Raises CardRefuses if that is how it stays."""
+        spun = sum(one.spun for one in running)
+        if self.before is not None and 0 <= spun - self.since < max(WAITED, 6 * SPINS * len(running)):
+            return
+        if self.before is None or spun < self.since or not np.array_equal(self.before, self.memory.bytes):
+            self.since, self.before = spun, self.memory.bytes.copy()
+            return
+        now = running[-1].machine.now
+        if not left:
+            raise CardRefuses(f"{now}: all programs that have not ended wait, and none is left to end that.")
+        raise CardRefuses(
+            f"{now}: programs wait for what none that has begun will do. If it is for those that have not, "
+            f"this launch needs {self.total:,} programs at once; the card holds {self.held:,} at most (by "
+            "shared memory, warps and blocks; what registers allow, PTX does not tell). Launch fewer "
+            "programs, or wait for none that comes later."
+        )
 
 
 def _argument(kind: str, value: int | float) -> np.ndarray:

@@ -22,6 +22,7 @@ CONTROL = ("bra", "bra.uni", "ret", "exit", "bar.warp.sync", *BARRIERS)
 _STATEMENT = re.compile(r"\s*([{}]|[\w$]+:(?!:)|\.loc[^\n]*|[^;]*?;)")
 _INSTRUCTION = re.compile(r"(?:@(!?)([%\w#]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
 _NAME = re.compile(r"[%$\w]+")
+_LOOKS = re.compile(r"atom\.|ld\.(?:\w+\.)*?(?:volatile|relaxed|acquire)\b")
 _LIBRARY = "/triton/language/"  # whose lines nobody looks for; those that call them are the kernel's
 
 
@@ -56,7 +57,8 @@ class Kernel:
     """A parsed entry. parameters: (type, name) in order; threads: of a program.
 
     width: register -> its bits, in the order of a machine's registers; index: register -> its place
-    there; labels: label -> place in `code`; leaders: places where a basic block begins.
+    there; labels: label -> place in `code`; leaders: places where a basic block begins; watching: places in
+    loops that look, with an atomic or a strong load, at what others write.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Kernel:
     width: Registers = field(default_factory=Registers)
     index: Registers = field(default_factory=Registers)
     leaders: set[int] = field(default_factory=set)
+    watching: set[int] = field(default_factory=set)
 
 
 def read(text: str) -> Kernel:
@@ -90,7 +93,19 @@ def read(text: str) -> Kernel:
             kernel.leaders.add(i + 1)
         named = _NAME_OR_SCOPED.findall(" ".join([*one.operands, *(one.predicate or ("",))[:1]]))
         one.registers = frozenset(kernel.index[n] for n in named if n in kernel.index)
+    kernel.watching = _watching(kernel)
     return kernel
+
+
+def _watching(kernel: Kernel) -> set[int]:
+    """From where a branch leads back to, up to the branch, where there is something to wait with between."""
+    found: set[int] = set()
+    looks = [bool(_LOOKS.match(one.form)) for one in kernel.code]
+    for i, one in enumerate(kernel.code):
+        back = kernel.labels.get(one.operands[0], i + 1) if one.form in ("bra", "bra.uni") else i + 1
+        if back <= i and any(looks[back : i + 1]):
+            found.update(range(back, i + 1))
+    return found
 
 
 _NAME_OR_SCOPED = re.compile(r"[%\w#$]+")

@@ -1,7 +1,7 @@
 """The scheduler: which threads of a batch go on where.
 
 Threads that are at the same place run together, lowest place first, which joins again what an `if` or a
-loop has parted.
+loop has parted. Where somebody waits for another program, all programs have their turns.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import numpy as np
 from kernels.evidence.executed import wgmma
 from kernels.evidence.executed.ptx import BARRIERS, Instruction, NotExecutable
 
-SPINS = 64  # branches back to themselves before every waiting group gets its turn
-PATIENCE = 1_000_000  # basic blocks of a batch with a loop that never ends; the book's longest takes 3,000
+SPINS = 64  # turns of a loop that waits before all others have theirs
+PATIENCE = 100_000  # basic blocks of a batch with a loop that never ends; the book's longest takes 3,000
 
 
 class Scheduler:
     """Who waits where. groups: place in the code -> threads that are about to run there, None for all.
 
-    meeting: place behind a barrier -> threads that have arrived there.
+    meeting: place behind a barrier -> threads that have arrived there. turns: of loops that watch memory
+    (`ptx.Kernel.watching`) since somebody last was elsewhere, spun: of them ever; others: basic blocks that
+    are in no such loop.
     """
 
     def __init__(self, machine: Any) -> None:
@@ -30,6 +32,14 @@ class Scheduler:
         self.meeting: dict[int, np.ndarray] = {}
         self.alive = np.ones(machine.shape, bool)
         self.everyone = True  # nobody has returned yet
+        self.turns = self.others = self.spun = 0
+        self._fair = False  # whether programs have turns
+        self._round: list[tuple[int, np.ndarray]] = []
+
+    @property
+    def resident(self) -> int:
+        """Programs that have not returned."""
+        return int(self.alive.any(1).sum())
 
     def add(self, place: int, on: np.ndarray | None) -> None:
         """These threads go on at `place`."""
@@ -78,20 +88,29 @@ class Scheduler:
 
     def run(self) -> Iterator[None]:
         """Takes the batch to its end, a basic block at a time."""
-        machine, code = self.machine, self.machine.kernel.code
+        machine, code, watching = self.machine, self.machine.kernel.code, self.machine.kernel.watching
         stuck, last, blocks = 0, -1, 0
         while self.groups:
-            blocks += 1
+            blocks += self.turns <= SPINS
             if blocks > PATIENCE:
                 raise NotExecutable(
                     f"{machine.now}: program {machine.programs[0, 0]} and others of its batch have run "
-                    f"{PATIENCE:,} basic blocks: they wait for what never comes, or comes in a later batch."
+                    f"{PATIENCE:,} basic blocks, and no end: a loop that nothing ends, or one that waits "
+                    "with plain loads, which a card need not repeat (wait with atomics or volatile loads)."
                 )
             place = min(self.groups)
-            if len(self.groups) > 1 and (stuck > SPINS or machine.yields):  # somebody spins: all in turn
+            on = self.groups[place]
+            self._fair |= self.turns > SPINS
+            if self._fair and (whose := self._whose_turn()):
+                place, on = whose
+            elif len(self.groups) > 1 and (stuck > SPINS or machine.yields):  # somebody spins: all in turn
                 place, stuck = min((p for p in self.groups if p > last), default=place), 0
+                on = self.groups[place]
             machine.yields = False
-            on, first, last = self.groups.pop(place), place, place
+            self._take(place, on)
+            first = last = place
+            if place not in watching:
+                self.turns, self.others = 0, self.others + 1
             if machine.counts is not None:
                 machine.counts.entered[place] += machine.warps(on)
             while True:
@@ -100,13 +119,40 @@ class Scheduler:
                 if machine.unready and not machine.unready.isdisjoint(one.registers):
                     wgmma.touched(machine, one, on)
                 if one.run is None:
-                    stuck = stuck + 1 if self._control(one, place, on) == first else 0
+                    target = self._control(one, place, on)
+                    stuck = stuck + 1 if target == first else 0
+                    if target is not None and target < place and target in watching:
+                        self.turns, self.spun = self.turns + 1, self.spun + 1
                     break
                 one.run(machine, on)
                 if place in machine.kernel.leaders:
                     self.add(place, on)
                     break
             yield
+
+    def _whose_turn(self) -> tuple[int, np.ndarray] | None:
+        """In turn for each program its threads that are at its lowest place, so that no warp comes apart.
+
+        None once nobody watches memory any more.
+        """
+        if not self._round:
+            self._fair = not self.machine.kernel.watching.isdisjoint(self.groups)
+            if not self._fair:
+                return None
+            taken = np.zeros(self.machine.shape[0], bool)
+            for place in sorted(self.groups):
+                mine = self.machine.threads(self.groups[place]) & ~taken[:, None]
+                taken |= mine.any(1)
+                if mine.any():
+                    self._round.append((place, mine))
+            self._round.reverse()
+        return self._round.pop()
+
+    def _take(self, place: int, on: np.ndarray | None) -> None:
+        """These threads wait at `place` no longer."""
+        there = self.groups.pop(place)
+        if on is not there and (rest := self.machine.threads(there) & ~on).any():
+            self.groups[place] = rest
 
     def _control(self, one: Instruction, place: int, on: np.ndarray | None) -> int | None:
         """A barrier, branch or return; where a branch leads."""

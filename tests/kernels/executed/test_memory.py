@@ -151,7 +151,8 @@ def test_whoever_leaves_a_tensor_by_any_distance_lands_in_no_other(access, offse
 @pytest.mark.parametrize("access", ["ld.global.b32 %r1, [%rd1];", "atom.global.exch.b32 %r1, [%rd1], %r0;"])
 def test_lanes_of_one_instruction_may_be_in_different_tensors(access):
     body = f"""
-ld.param.b64 %rd2, [snippet_param_0]; ld.param.b64 %rd3, [snippet_param_1]; ld.param.b64 %rd4, [snippet_param_2];
+ld.param.b64 %rd2, [snippet_param_0]; ld.param.b64 %rd3, [snippet_param_1];
+ld.param.b64 %rd4, [snippet_param_2];
 mov.u32 %r0, %tid.x; mul.wide.u32 %rd9, %r0, 4; setp.lt.u32 %p1, %r0, 7; selp.b64 %rd1, %rd2, %rd3, %p1;
 add.s64 %rd1, %rd1, %rd9; {access} add.s64 %rd4, %rd4, %rd9; st.global.b32 [%rd4], %r1; ret;"""
     a, b, out = np.arange(32, dtype=np.uint32), 100 + np.arange(32, dtype=np.uint32), np.zeros(32, np.uint32)

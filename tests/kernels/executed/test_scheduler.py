@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kernels.contract.errors import NotExecutable
+from kernels.contract.errors import CardRefuses, NotExecutable
 from kernels.evidence.executed import machine, scheduler
 from kernels.evidence.executed.memory import GlobalMemory
 from tests.kernels.executed import snippets
@@ -136,15 +136,78 @@ set: red.global.gpu.release.add.u32 [%rd0], 1; ret;"""
     assert flag[0] == 32
 
 
-def test_who_waits_for_a_program_of_a_later_batch_is_told_so_and_does_not_hang(monkeypatch):
-    monkeypatch.setattr(scheduler, "PATIENCE", 500)
-    body = """
+WAITS_FOR_THE_EIGHTH = """
 ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %ctaid.x; setp.eq.u32 %p1, %r0, 7; @%p1 bra set;
-wait: atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra wait;
+wait: LOOKS; bar.sync 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra wait;
 ret;
 set: red.global.gpu.release.add.u32 [%rd0], 1; ret;"""
-    with pytest.raises(NotExecutable, match="program 0 and others of its batch have run 500 basic blocks"):
-        snippets.run(body, np.zeros(1, np.uint32), grid=(8, 1, 1), batch=4)
+
+
+@pytest.mark.parametrize("order", machine.ORDERS)
+@pytest.mark.parametrize("looks", ["atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0",
+                                   "ld.volatile.global.b32 %r1, [%rd0]"])  # fmt: skip
+def test_where_all_wait_more_begin_as_long_as_the_card_has_room(order, looks):
+    flag = np.zeros(1, np.uint32)
+    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", looks)
+    snippets.run(body, flag, grid=(11, 1, 1), batch=2, order=order, resident=11)
+    assert flag[0] == 32
+
+
+@pytest.mark.parametrize("order", ["forward", "interleaved"])
+def test_who_waits_for_what_cannot_begin_is_refused_with_how_many_fit(order):
+    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0")
+    with pytest.raises(
+        CardRefuses, match="this launch needs 5,000 programs at once; the card holds 6 at most"
+    ):
+        snippets.run(
+            body, np.zeros(1, np.uint32), grid=(5000, 1, 1), batch=3, resident=6, order=order, seed=1
+        )
+
+
+def test_a_place_that_is_free_again_is_given_to_the_next():
+    """Each waits for the one before it, so two at once are enough."""
+    body = """
+ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %ctaid.x; mov.u32 %r2, %tid.x;
+wait: ld.volatile.global.b32 %r1, [%rd0]; bar.sync 0; setp.lt.u32 %p2, %r1, %r0; @%p2 bra wait;
+setp.ne.u32 %p1, %r2, 0; @%p1 bra out; red.global.gpu.release.add.u32 [%rd0], 1;
+out: ret;"""
+    count = np.zeros(1, np.uint32)
+    snippets.run(body, count, grid=(9, 1, 1), batch=1, resident=2)
+    assert count[0] == 9
+
+
+@pytest.mark.parametrize("order", ["forward", "interleaved"])
+def test_who_waits_for_what_nobody_does_is_told_so_and_does_not_hang(order):
+    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0")
+    with pytest.raises(
+        CardRefuses, match="all programs that have not ended wait, and none is left to end that"
+    ):
+        snippets.run(body, np.zeros(1, np.uint32), grid=(7, 1, 1), order=order)
+
+
+def test_a_loop_that_never_ends_and_looks_at_nothing_is_told_so(monkeypatch):
+    monkeypatch.setattr(scheduler, "PATIENCE", 500)
+    with pytest.raises(
+        NotExecutable, match="program 0 and others of its batch have run 500 basic blocks, and no"
+    ):
+        snippets.run("again: bra again; ret;", np.zeros(1, np.uint32))
+
+
+@pytest.mark.parametrize("order", machine.ORDERS)
+def test_a_lock_of_several_basic_blocks_starves_nobody(order):
+    """As Triton has it: one thread tries, and tells the others through shared memory."""
+    body = """
+ld.param.b64 %rd0, [snippet_param_0]; ld.param.b64 %rd1, [snippet_param_1];
+mov.u32 %r0, %tid.x; mov.u32 %r9, 0; setp.eq.u32 %p1, %r0, 0;
+try: bar.sync 0; @%p1 atom.global.gpu.acquire.cas.b32 %r1, [%rd0], 0, 1; @%p1 st.shared.b32 [%r9], %r1;
+bar.sync 0; ld.shared.b32 %r1, [%r9]; setp.ne.b32 %p2, %r1, 0; @%p2 bra try;
+mov.u32 %r3, 0;
+more: add.s32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 20; @%p2 bra more;
+@%p1 ld.global.b32 %r2, [%rd1]; add.s32 %r2, %r2, 1; @%p1 st.global.b32 [%rd1], %r2; bar.sync 0;
+@%p1 atom.global.gpu.release.exch.b32 %r3, [%rd0], 0; ret;"""
+    lock, total = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    outcome = snippets.run(body, lock, total, grid=(20, 1, 1), threads=64, shared=64, order=order)
+    assert (lock[0], total[0], outcome.races) == (0, 20, ())
 
 
 def test_races_of_many_programs_need_no_square_of_them():
