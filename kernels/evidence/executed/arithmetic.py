@@ -3,7 +3,8 @@
 Floating point is IEEE arithmetic, `fma` rounded once. Approximate functions (ex2, rsqrt, div.full) are
 NumPy's: the last bit is not a card's. Each of them is one MUFU of the machine code for each thread, but
 that a division by a number of the text has none. Whole numbers are divided by way of a reciprocal as well;
-of that ptxas may keep parts from one division to the next, so it is not counted as special.
+of that ptxas may keep parts from one division to the next, so it is not counted as special. Nor are the
+exact div.rn and sqrt.rn, which are sequences of instructions.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kernels.evidence.executed.floating_point import (
     fma,
     fma_of_halves,
     ftz,
+    product_of_halves,
     reciprocal,
     reciprocal_root,
 )
@@ -72,17 +74,24 @@ _add("sub.{}", "f32 f32x2 s32 s64", np.subtract)
 _add("mul.{}", "f32 f32x2", np.multiply)
 _add("add.rn.{}", "f32 f32x2 bf16x2 f16x2", np.add)
 _add("sub.rn.{}", "f32 f32x2 bf16x2 f16x2", np.subtract)
-_add("mul.rn.{}", "f32 f32x2 bf16x2 f16x2", np.multiply)
+_add("mul.rn.{}", "f32 f32x2", np.multiply)
+_add("mul.rn.{}", "bf16x2 f16x2", product_of_halves)
+_add("add.{}", "bf16 f16 bf16x2 f16x2", np.add)
+_add("sub.{}", "bf16 f16 bf16x2 f16x2", np.subtract)
+_add("mul.{}", "bf16 f16 bf16x2 f16x2", product_of_halves)
 _add("fma.rn.{}", "f32 f32x2", fma, 3)
-_add("fma.rn.{}", "bf16x2 f16x2", fma_of_halves, 3)
+_add("fma.rn.{}", "bf16 f16 bf16x2 f16x2", fma_of_halves, 3)
 _add("fma.rn.ftz.{}", "f32", ftz(fma), 3)
 _add("neg.{}", "f32 s32", np.negative, 1)
 _add("abs.{}", "f32", np.abs, 1)
+_add("abs.ftz.{}", "f32", ftz(np.abs), 1)
+_add("div.rn.{}", "f32", np.divide)
+_add("sqrt.rn.{}", "f32", np.sqrt, 1)
 EXTREMES = {f"{of}{nan}.f32" for of in ("max", "min") for nan in ("", ".NaN")}  # of two or three
-_add("max.{}", "f32", extreme(np.fmax, np.bitwise_and))
-_add("min.{}", "f32", extreme(np.fmin, np.bitwise_or))
-_add("max.NaN.{}", "f32", extreme(np.maximum, np.bitwise_and))
-_add("min.NaN.{}", "f32", extreme(np.minimum, np.bitwise_or))
+_add("max.{}", "f32 bf16 f16 bf16x2 f16x2", extreme(np.fmax, np.bitwise_and))
+_add("min.{}", "f32 bf16 f16 bf16x2 f16x2", extreme(np.fmin, np.bitwise_or))
+_add("max.NaN.{}", "f32 bf16 f16 bf16x2 f16x2", extreme(np.maximum, np.bitwise_and))
+_add("min.NaN.{}", "f32 bf16 f16 bf16x2 f16x2", extreme(np.minimum, np.bitwise_or))
 _add("div.full.{}", "f32", np.divide, special=True, divides=True)
 _add("div.full.ftz.{}", "f32", ftz(np.divide), special=True, divides=True)
 _add("tanh.approx.{}", "f32", np.tanh, 1, special=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.evidence.executed import formats
+from kernels.evidence.executed.floating_point import flushed
 from kernels.evidence.executed.formats import FP8, SINT, UINT
 from kernels.evidence.executed.forms import Run, family
 from kernels.evidence.executed.operands import reader
@@ -34,6 +35,14 @@ FLOATING = {
     "cvt.rn.bf16.s32": ("bf16", "s32"),
     "cvt.rn.bf16.s16": ("bf16", "s16"),
     "cvt.rn.f16.s16": ("f16", "s16"),
+}
+# To a whole number, which may stay a float: form -> (result, operand, function).
+TO_WHOLE = {
+    f"cvt.{how}{flush}.{to}.{of}": (to, of, function)
+    for how, function in {"rzi": np.trunc, "rni": np.rint, "rmi": np.floor, "rpi": np.ceil}.items()
+    for to in ("s32", "u32", "s64", "f32")
+    for of, flush in (("f32", ""), ("f32", ".ftz"), ("f16", ""), ("bf16", ""))
+    if of == "f32" or (how == "rzi" and to != "f32")
 }
 # d, high, low -> a pair; or a pair of 8-bit floats -> a pair of halves.
 PAIRS = {
@@ -85,6 +94,32 @@ def _floating(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
         machine.put(out, formats.bits(values, to), on)
 
     return run
+
+
+@_family(TO_WHOLE, 2)
+def _to_whole(kernel: Kernel, one: Instruction, found: re.Match) -> Run:
+    """What is too large becomes the largest number; NaN is 0, and 2**63 of 64 bits (PTX ISA, "cvt")."""
+    to, of, function = TO_WHOLE[one.form]
+    out, get = kernel.index[one.operands[0]], reader(kernel, one.operands[1], of.replace("f", "b"))
+
+    def run(machine: Any, on: Any) -> None:
+        values = formats.numbers(get(machine), of)
+        values = function(flushed(values) if ".ftz" in one.form else values)
+        if to != "f32":
+            values = _clamped(values.astype(np.float64), to)
+        machine.put(out, formats.bits(values, to), on)
+
+    return run
+
+
+def _clamped(values: np.ndarray, to: str) -> np.ndarray:
+    kind = np.dtype(f"{to.replace('s', 'int').replace('u', 'uint')}")
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    inside = (values > low) & (values < high)
+    whole = np.where(inside, values, 0).astype(kind)
+    whole = np.where(values >= high, kind.type(high), np.where(values <= low, kind.type(low), whole))
+    nothing = kind.type(low if WIDTH[to] == 64 else 0)
+    return np.where(np.isnan(values), nothing, whole).view(UINT[WIDTH[to]])
 
 
 @_family(PAIRS, 3)

@@ -23,6 +23,11 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return total.astype(np.float32)
 
 
+def product_of_halves(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a * b of numbers of 16 bits, to odd in float32: a small one of bf16 would be rounded twice."""
+    return formats.to_odd(a.astype(np.float64) * b)
+
+
 def fma_of_halves(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c of numbers of 16 bits, to odd in float32: it is still to be rounded."""
     product = a.astype(np.float64) * b
@@ -69,7 +74,9 @@ def extreme(function: Callable, zeros: Callable) -> Callable[..., np.ndarray]:
     def of(a: np.ndarray, b: np.ndarray, *more: np.ndarray) -> np.ndarray:
         found = function(a, b)
         if (found == 0).any():
-            equal = zeros(a.view(np.uint32), b.view(np.uint32)).view(np.float32)
+            a, b = np.broadcast_arrays(a, b)
+            word = formats.UINT[a.dtype.itemsize * 8]
+            equal = zeros(a.view(word), b.view(word)).view(a.dtype)
             found = np.where(a == b, equal, found)
         return of(found, *more) if more else found
 

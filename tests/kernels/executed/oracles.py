@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tests.kernels.executed.floats import FORMATS, NAN, rounded
 
@@ -117,6 +118,11 @@ def _divided(a: float, b: float) -> float:
     if b == 0:
         return math.nan if a == 0 or math.isnan(a) else math.copysign(1, a) * math.copysign(math.inf, b)
     return a / b
+
+
+def _exactly_divided(a: float, b: float) -> float | Fraction:
+    ordinary = math.isfinite(a) and math.isfinite(b) and a != 0 != b
+    return Fraction(a) / Fraction(b) if ordinary else _divided(a, b)
 
 
 def _extreme(largest: bool, nan_wins: bool) -> Callable[..., float]:
@@ -240,14 +246,27 @@ for _kind in ("bf16", "f16"):
     ORACLES[f"sub.rn.{_pair}"] = _each_half(_fused(_kind, _kind, _kind, negate=True), _pair)
     ORACLES[f"mul.rn.{_pair}"] = _each_half(_product(_kind), _pair)
     ORACLES[f"fma.rn.{_pair}"] = _each_half(_fused(_kind, _kind, _kind, _kind), _pair)
+    ORACLES[f"add.{_kind}"] = _fused(_kind, _kind, _kind)
+    ORACLES[f"sub.{_kind}"] = _fused(_kind, _kind, _kind, negate=True)
+    ORACLES[f"mul.{_kind}"] = _product(_kind)
+    ORACLES[f"fma.rn.{_kind}"] = _fused(_kind, _kind, _kind, _kind)
+    for _form in ("add", "sub", "mul"):
+        ORACLES[f"{_form}.{_pair}"] = _each_half(ORACLES[f"{_form}.{_kind}"], _pair)
     ORACLES[f"add.rn.f32.{_kind}"] = _fused("f32", _kind, "f32")
     ORACLES[f"sub.rn.f32.{_kind}"] = _fused("f32", _kind, "f32", negate=True)
     ORACLES[f"fma.rn.f32.{_kind}"] = _fused("f32", _kind, _kind, "f32")
 ORACLES["neg.f32"] = Oracle("f32", ("f32",), lambda a: a ^ 1 << 31)
 ORACLES["abs.f32"] = Oracle("f32", ("f32",), lambda a: a & ~(1 << 31))
+ORACLES["abs.ftz.f32"] = Oracle("f32", ("f32",), lambda a: code(abs(_flushed(number(a, "f32"))), "f32"))
 for _largest, _name in ((True, "max"), (False, "min")):
-    ORACLES[f"{_name}.f32"] = _of_numbers(_extreme(_largest, nan_wins=False), "f32", "f32", "f32")
-    ORACLES[f"{_name}.NaN.f32"] = _of_numbers(_extreme(_largest, nan_wins=True), "f32", "f32", "f32")
+    for _kind in ("f32", "bf16", "f16"):
+        for _nan in ("", ".NaN"):
+            _one = _of_numbers(_extreme(_largest, nan_wins=bool(_nan)), _kind, _kind, _kind)
+            ORACLES[f"{_name}{_nan}.{_kind}"] = _one
+            if _kind != "f32":
+                ORACLES[f"{_name}{_nan}.{_kind}x2"] = _each_half(_one, f"{_kind}x2")
+ORACLES["div.rn.f32"] = _of_numbers(_exactly_divided, "f32", "f32", "f32")
+ORACLES["sqrt.rn.f32"] = _of_numbers(lambda x: math.nan if x < 0 else math.sqrt(x), "f32", "f32")
 # As far from the true value as the PTX ISA lets hardware be.
 ORACLES["div.full.f32"] = _of_numbers(_divided, "f32", "f32", "f32", near=2.0**-22)
 ORACLES["div.full.ftz.f32"] = _of_numbers(

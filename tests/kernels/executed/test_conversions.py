@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -33,6 +35,12 @@ ROUNDING_FORMS = {
         ("rn.", "f16", "s16"),
     ]
 }
+TO_WHOLE_FORMS = {
+    f"cvt.{how}{flush}.{to}.f32": ("f32", to, how)
+    for how in ("rzi", "rni", "rmi", "rpi")
+    for to in ("s32", "u32", "s64", "f32")
+    for flush in ("", ".ftz")
+} | {f"cvt.rzi.{to}.{of}": (of, to, "rzi") for of in ("f16", "bf16") for to in ("s32", "u32", "s64")}
 PAIRED_FORMS = {
     "cvt.rn.bf16x2.f32": "bf16",
     "cvt.rn.f16x2.f32": "f16",
@@ -56,6 +64,38 @@ def test_a_conversion_keeps_the_number_or_rounds_it_once(form):
         value = number(int(bits_in), of)
         value = float(value) if to in FORMATS else value  # these whole numbers have 32 bits at most
         assert right(int(found), code(value, to), to, 0.0), f"{form} of {bits_in:#x}: {found:#x}"
+
+
+TOWARDS = {"rzi": int, "rni": round, "rmi": math.floor, "rpi": math.ceil}
+
+
+def whole(value: float, how: str, to: str) -> int | float:
+    """As "cvt" of the PTX ISA has it: clamped, NaN 0 or, of 64 bits, 2**63; a float keeps its sign."""
+    if to == "f32":
+        if not math.isfinite(value):
+            return value
+        return math.copysign(TOWARDS[how](value), value)
+    width = WIDTH[to]
+    if math.isnan(value):
+        return 1 << 63 if width == 64 else 0
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, (1 << width) - 1)
+    if math.isinf(value):
+        return high if value > 0 else low
+    return max(low, min(high, TOWARDS[how](value)))
+
+
+@pytest.mark.parametrize("form", TO_WHOLE_FORMS)
+def test_a_float_becomes_a_whole_number_which_is_clamped(form):
+    of, to, how = TO_WHOLE_FORMS[form]
+    borders = [b for v in (0.5, 1.5, 2.5, 2.0**31, 2.0**32, 2.0**63, 2.0**31 - 128, 2.0**63 * 2, 123456.75)
+               for b in (FORMATS[of].code(v), FORMATS[of].code(-v))]  # fmt: skip
+    given = np.concatenate([operands(form, of), np.array(borders, UINT[WIDTH[of]])])
+    for bits_in, found in zip(given, snippets.results(form, WIDTH[to], [given]), strict=True):
+        value = number(int(bits_in), of)
+        if ".ftz" in form and abs(value) < 2.0**-126:
+            value = math.copysign(0.0, value)
+        wanted = code(whole(value, how, to), to)
+        assert right(int(found), wanted, to, 0.0), f"{form} of {bits_in:#x}: {found:#x}, not {wanted}"
 
 
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
@@ -98,8 +138,8 @@ def test_a_whole_number_is_rounded_to_bf16_once():
 
 
 def test_every_form_of_the_tables_is_tested():
-    tables = (conversions.WHOLE, conversions.FLOATING, conversions.PAIRS, conversions.WIDER)
-    tested = (WHOLE_FORMS, ROUNDING_FORMS, PAIRED_FORMS, WIDENING_FORMS)
+    tables = [getattr(conversions, name) for name in ("WHOLE", "FLOATING", "TO_WHOLE", "PAIRS", "WIDER")]
+    tested = (WHOLE_FORMS, ROUNDING_FORMS, TO_WHOLE_FORMS, PAIRED_FORMS, WIDENING_FORMS)
     for table, mine in zip(tables, tested, strict=True):
         assert set(table) == set(mine)
 
@@ -197,6 +237,7 @@ REFUSED = [
 FORMS = [
     *WHOLE_FORMS,
     *ROUNDING_FORMS,
+    *TO_WHOLE_FORMS,
     *PAIRED_FORMS,
     *WIDENING_FORMS,
     *(f"mov.{kind}" for kind in [*MOVES, "pred"]),
