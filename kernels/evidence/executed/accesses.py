@@ -105,7 +105,7 @@ class Clocks:
         for one in self.kinds:
             when, marks = one.when[: one.count, program], one.marks[: one.count, program]
             late = (when == self.now[program, program]) & (marks // WARPS == mark // WARPS)
-            when[late & (marks != mark)] += 1
+            when[late & (marks != mark) & (marks % WARPS != ALIKE)] += 1
 
 
 class OrderedAccesses:

@@ -235,3 +235,18 @@ def test_one_reader_that_has_not_synchronised_is_named(late):
     tensors = np.zeros(64, np.uint32), np.zeros(1, np.uint32)
     found = snippets.run(body, *tensors, grid=(PROGRAMS, 1, 1), threads=64, order=order, batch=1, shared=64)
     assert any("program 3 of the same launch had been there" in race for race in found.races), found.races
+
+
+@pytest.mark.parametrize(("use", "raced"), [("", False), ("st.shared.b32 [0], %r2;", True)])
+def test_a_number_that_all_warps_load_and_one_stores_is_released_by_that_one(use, raced):
+    """A program's first thread stores what it has read and draws a ticket; who draws the last one writes."""
+    body = f"""
+ld.param.b64 %rd0, [snippet_param_0]; ld.param.b64 %rd1, [snippet_param_1]; mov.u32 %r0, %tid.x;
+ld.global.b32 %r2, [%rd0]; {use} mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd0, %rd2;
+setp.eq.s32 %p0, %r0, 0; mov.b32 %r3, 0; @%p0 st.global.b32 [%rd3+4], %r2;
+@%p0 atom.global.gpu.acq_rel.add.u32 %r3, [%rd1], 1;
+setp.eq.s32 %p1, %r3, {PROGRAMS - 1}; @%p1 st.global.b32 [%rd0], %r3; ret;"""
+    tensors = np.ones(PROGRAMS + 1, np.uint32), np.zeros(1, np.uint32)
+    found = snippets.run(body, *tensors, grid=(PROGRAMS, 1, 1), threads=64, shared=64)
+    between = [race for race in found.races if "of the same launch" in race]
+    assert bool(between) == raced, found.races
