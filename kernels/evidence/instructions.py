@@ -11,10 +11,11 @@ import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import kernels
+import kernels as _kernels
 from book import catalog
 from book.drawing.number_text import number
 from book.drawing.tables import Column, Table, table
@@ -174,24 +175,26 @@ def all_side_by_side(cases: Sequence[Case]) -> list[SideBySide]:
     return [SideBySide(rows[i : i + each]) for i in range(0, len(rows), each)]
 
 
-def limits(pairs: Iterable[tuple[Executed, Executed]], length: int) -> Table:
-    """Of attention over a prompt: what counts take at least on each card, one line a pair.
+def limits(kernels: Iterable[Sequence[Executed]], length: int) -> Table:
+    """Of attention over a prompt: what counts take at least on each card, one line a kernel.
 
-    pairs: the same kernel at two lengths, which say what grows with the length and what with its square;
-    `length` is the one that is told. The card's whole bandwidth and all its multiprocessors, as `ceilings`
-    has them. Shared memory only where products are of registers, which separate instructions filled: what
-    wgmma and tcgen05 read there isn't counted.
+    kernels: each at three lengths, which say what grows with the length and what with its square; `length` is
+    the one that is told. The card's whole bandwidth and all its multiprocessors, as `ceilings` has them.
+    Shared memory only where products are of registers, which separate instructions filled: what wgmma and
+    tcgen05 read there isn't counted.
     """
     cells = []
-    for short, long in pairs:
+    for rows in kernels:
+        lengths = [row.sizes["length"] for row in rows]
+        found = [_bounds(row) for row in rows]
         seconds = {
-            unit: extended(at_short.amount, at_long.amount, short.sizes, long.sizes, length) / at_long.rate
-            for (unit, at_short), at_long in zip(_bounds(short).items(), _bounds(long).values(), strict=True)
+            unit: extended(lengths, [one[unit].amount for one in found], length) / last.rate
+            for unit, last in found[-1].items()
         }
         longest = max(seconds.values())
         cells.append(
             {
-                "on": _headed(long),
+                "on": _headed(rows[-1]),
                 **{unit: f"{time / longest:.2f}" for unit, time in seconds.items()},
                 "ratio": f"{seconds['result'] / seconds['FLOP']:.0%}",
             }
@@ -215,13 +218,19 @@ def limits(pairs: Iterable[tuple[Executed, Executed]], length: int) -> Table:
     )
 
 
-def extended(
-    amount: float, larger: float, at: Mapping[str, int], at_larger: Mapping[str, int], length: int
-) -> float:
-    """a length + b length^2 through two amounts: what causal tiles that divide both lengths do, exactly."""
-    x, y = at["length"], at_larger["length"]
-    square = (larger / y - amount / x) / (y - x)
-    return length * (amount / x + square * (length - x))
+def extended(lengths: Sequence[int], amounts: Sequence[float], length: int) -> float:
+    """a + b length + c length^2 through three amounts: what causal tiles do, of lengths that they divide.
+
+    Each block of queries does a number of blocks of keys that grows with its place; the constant is what the
+    first does in vain, where a compiler has drawn a turn out of the loop.
+    """
+    one, two, three = (Fraction(amount) for amount in amounts)
+    x, y, z = lengths
+    return float(
+        one * (length - y) * (length - z) / ((x - y) * (x - z))
+        + two * (length - x) * (length - z) / ((y - x) * (y - z))
+        + three * (length - x) * (length - y) / ((z - x) * (z - y))
+    )
 
 
 def _headed(row: Executed) -> str:
@@ -272,7 +281,7 @@ def amount(value: float) -> str:
 def _source(where: str) -> str:
     """The line of the kernel, "matmul.py:61", without its comment."""
     name, _, line = where.partition(":")
-    text = linecache.getline(str(Path(kernels.__file__).parent / name), int(line))
+    text = linecache.getline(str(Path(_kernels.__file__).parent / name), int(line))
     return text.partition("  #")[0].strip()
 
 
