@@ -21,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -227,18 +228,23 @@ def _name(request: dict[str, Any], *, interpret: bool) -> str:
     return json.dumps([request, interpret], sort_keys=True)
 
 
+# Deciding reads code, and Python 3.11 counts the depth of what ast.parse builds for all threads together.
+_deciding = threading.Lock()
+
+
 def _places(requests: Sequence[dict[str, Any]], *, interpret: bool) -> list[Path | None]:
     """Where the answer to each request is kept; None where nothing can be."""
     folder = cache_dir()
     if folder is None:
         return [None] * len(requests)
     decided = functools.cache(decided_by)  # now and not for good: somebody may be editing a kernel
-    return [
-        folder
-        / one["task"]
-        / f"{key(one, decided(one['task'], one['experiment']), interpret=interpret)}.json"
-        for one in requests
-    ]
+    with _deciding:
+        return [
+            folder
+            / one["task"]
+            / f"{key(one, decided(one['task'], one['experiment']), interpret=interpret)}.json"
+            for one in requests
+        ]
 
 
 def _read(path: Path | None) -> Any:

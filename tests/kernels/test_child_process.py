@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -97,3 +99,22 @@ def test_a_child_that_began_ahead_ends_with_what_it_was_for(tmp_path, monkeypatc
         assert started[0].poll() is None
         raise KeyError
     assert started[0].poll() is not None and child_process._begun == {}
+
+
+def test_threads_decide_one_after_another(monkeypatch, tmp_path):
+    """Python 3.11 counts the depth of what ast.parse builds for all threads together."""
+    monkeypatch.setattr(child_process, "cache_dir", lambda: tmp_path)
+    inside, most = [], []
+
+    def slowly(task, experiment):
+        inside.append(experiment)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.remove(experiment)
+        return "decided"
+
+    monkeypatch.setattr(child_process, "decided_by", slowly)
+    requests = [[{"task": "count", "experiment": f"a:{i}"}] for i in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda asked: child_process._places(asked, interpret=True), requests))
+    assert most == [1] * 4
