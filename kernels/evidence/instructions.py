@@ -12,15 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-import kernels as _kernels
 from book import catalog
 from book.drawing.number_text import number
 from book.drawing.tables import Column, Table, table
 from book.say import say
 from kernels.contract.experiment import Experiment
+from kernels.contract.processes import ROOT
 from kernels.contract.targets import TARGETS
 from kernels.evidence import executed, tables
 from kernels.evidence.executed import Executed
@@ -281,7 +280,7 @@ def amount(value: float) -> str:
 def _source(where: str) -> str:
     """The line of the kernel, "matmul.py:61", without its comment."""
     name, _, line = where.partition(":")
-    text = linecache.getline(str(Path(_kernels.__file__).parent / name), int(line))
+    text = linecache.getline(str(ROOT / "kernels" / name), int(line))
     return text.partition("  #")[0].strip()
 
 
