@@ -7,6 +7,7 @@ chip. Counts come from the rung "executed", so they are of code that ran and gav
 from __future__ import annotations
 
 import html
+import json
 import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -244,6 +245,43 @@ def _bounds(row: Executed) -> dict[str, Ceiling]:
     found = ceilings(row, catalog.accelerator(TARGETS[row.target].accelerator))
     own = all(name.startswith("mma.sync") for name in row.tensor_flops)
     return {one.unit: one for one in found if one.bounds and (own or one.unit != "wavefront")}
+
+
+@dataclass(frozen=True)
+class TakenOut:
+    """Synchronisations of one kind, each taken out of a kernel once: how many, and of these, for how many a
+    race is seen and a result changes.
+    """
+
+    times: int = 0
+    seen: int = 0
+    changes: int = 0
+
+
+def taken_out() -> dict[str, TakenOut]:
+    """By kind, over all kernels and chips of the table that `tests/kernels/executed/mutations.py` keeps."""
+    kept = json.loads((ROOT / "tests/kernels/executed/mutations.json").read_text(encoding="utf-8"))
+    found: dict[str, TakenOut] = {}
+    for kinds in (kinds for launches in kept["cases"].values() for kinds in launches.values()):
+        for kind, entry in kinds.items():
+            so_far = found.get(kind, TakenOut())
+            found[kind] = TakenOut(
+                so_far.times + entry["there"],
+                so_far.seen + entry["missed"],
+                so_far.changes + entry["changes"],
+            )
+    return found
+
+
+def races_seen(taken: Mapping[str, TakenOut]) -> Table:
+    """`taken_out` as a table."""
+    return table(
+        [[kind, one.times, one.seen or say("not watched"), one.changes] for kind, one in taken.items()],
+        [say("taken out"), say("times"), say("a race is seen"), say("a result changes")],
+        say(
+            "one at a time, from matmul, linear, attention and (not for Blackwell) decode attention and gemv"
+        ),
+    )
 
 
 def short(step: Step) -> str:

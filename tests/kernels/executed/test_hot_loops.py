@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
 import pytest
 
+from book.portable import dependencies
 from kernels import decode_attention, flash_attention, matmul
 from kernels.contract.processes import ROOT
 from kernels.evidence import executed, instructions
 from kernels.evidence.executed import hot_loops
-from tests.kernels.executed import snippets
+from tests.kernels.executed import mutations, snippets
 
 PAGE = ROOT / "book/pages/gpu-instructions.md"
 LOAD = "ld.global.b32 %r5, [%rd0];"
@@ -157,3 +159,15 @@ def test_limits_say_what_counts_take_on_each_card_and_what_is_not_counted():
     a100, h100 = repr(instructions.limits(kernels, 8192)).splitlines()[-2:]
     assert re.match(r"A100 SXM, head_dim 64 +0\.\d\d +[01]\.\d\d +0\.\d\d +[01]\.\d\d +5\d%", a100)
     assert re.match(r"H100 SXM, head_dim 64 +0\.\d\d +0\.9\d +1\.00 +10\d%", h100), "no shared memory"
+
+
+def test_what_was_taken_out_is_summed_over_kernels_and_chips_and_the_page_depends_on_it():
+    taken = instructions.taken_out()
+    kept = json.loads(mutations.TABLE.read_text(encoding="utf-8"))["cases"]
+    there = [k["barrier"]["there"] for launches in kept.values() for k in launches.values() if "barrier" in k]
+    assert taken["barrier"].times == sum(there) > taken["barrier"].seen > 0
+    shown = repr(instructions.races_seen(taken))
+    assert re.search(rf"barrier +{taken['barrier'].times} +{taken['barrier'].seen} +0\n", shown)
+    assert re.search(r"mbarrier wait +\d+ +not watched +0", shown)
+    read = dependencies.closure(["from kernels.evidence import instructions"], ROOT)
+    assert mutations.TABLE in {ROOT / path for path in read}
