@@ -94,7 +94,8 @@ def test_the_executed_rung_says_for_which_chips_and_how_right(evidence):
     assert f"right to {worst:.1e} in bf16 (0.01 allowed)" in evidence.status["executed"]
 
 
-def test_a_kernel_that_only_copies_is_exact_in_words():
+def test_a_kernel_that_only_copies_is_exact_in_words(monkeypatch):
+    monkeypatch.setattr(executed, "EXECUTABLE", ("sm_80",))
     made = confirm(kv_append, rungs=["executed"], accelerator="a100_80gb_sxm", batch=1)
     assert "; exact in bf16, no data race" in made.status["executed"]
 
@@ -107,12 +108,14 @@ def test_a_kernel_that_only_copies_is_exact_in_words():
         (faulty.racing_experiment, 16, "data races, the first: "),
     ],
 )
-def test_compiled_code_that_is_wrong_or_races_or_leaves_its_tensors_is_refused(fault, m, says):
+def test_compiled_code_that_is_wrong_or_races_or_leaves_its_tensors_is_refused(monkeypatch, fault, m, says):
+    monkeypatch.setattr(executed, "EXECUTABLE", ("sm_90",))
     with pytest.raises(PhysicsDisagrees, match=says):
         confirm(fault, rungs=["executed"], m=m, k=64, n=64)
 
 
 def test_an_instruction_that_is_not_known_is_said_and_not_hidden(monkeypatch):
+    monkeypatch.setattr(chips, "shared_out", lambda cases: [])  # nobody begins what nobody takes
     def unknown(*_):
         raise NotExecutable("toy_kernel: 1 instructions are not known here: frobnicate.b32.")
 
@@ -130,6 +133,7 @@ def test_what_one_chip_lacks_takes_nothing_from_the_others(monkeypatch, evidence
 
     cases = executed.cases
     monkeypatch.setattr(executed, "cases", unknown_on_one)
+    monkeypatch.setattr(chips, "shared_out", lambda cases: [])
     made = confirm(toy, rungs=["executed"], **SMALL)
     assert made.executed == tuple(row for row in evidence.executed if row.target != "sm_80")
     said = made.status["executed"]
@@ -143,6 +147,7 @@ def test_what_no_card_would_do_is_not_taken_for_what_is_not_known(monkeypatch):
     def refuses(*_):
         raise CardRefuses("outside")
 
+    monkeypatch.setattr(chips, "shared_out", lambda cases: [])
     monkeypatch.setattr(executed, "cases", refuses)
     with pytest.raises(PhysicsDisagrees, match="outside"):
         confirm(toy, rungs=["executed"], m=1, k=128, n=128)
@@ -152,7 +157,8 @@ def test_what_no_card_would_do_is_not_taken_for_what_is_not_known(monkeypatch):
     ("accelerator", "says"),
     [("t4", "The T4's own code (sm_75) was not executed. "), ("l4", "The L4's own code (sm_89) was not ")],
 )
-def test_a_card_whose_own_code_was_not_executed_is_told_so_first(accelerator, says):
+def test_a_card_whose_own_code_was_not_executed_is_told_so_first(monkeypatch, accelerator, says):
+    monkeypatch.setattr(executed, "EXECUTABLE", ("sm_90",))
     made = confirm(toy, rungs=["executed"], accelerator=accelerator, m=1, k=128, n=128)
     assert says in made.status["executed"].partition("runs on this CPU")[0]
 

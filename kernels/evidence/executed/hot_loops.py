@@ -9,6 +9,7 @@ of copies or products.
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -77,6 +78,7 @@ class HotLoop:
         return sum(step.count for step in self.of(*kinds))
 
 
+@functools.cache
 def kind_of(form: str) -> str:
     """What an instruction is for: one of KINDS, or "" for arithmetic, addresses and the flow of control."""
     return next((kind for kind, pattern in KINDS.items() if re.fullmatch(pattern, form)), "")

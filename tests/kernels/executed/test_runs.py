@@ -19,7 +19,8 @@ from tests.kernels.toy import experiment as toy
 ALL = all_experiments()
 # The chip that plans stand in for runs everything; EVERY_CHIP=1 runs it on each (`make test-executed`). The
 # others show that their own instructions are known.
-WHOLE = executed.EXECUTABLE if os.environ.get("EVERY_CHIP") else (devices.STAND_IN,)
+EVERYTHING = bool(os.environ.get("EVERY_CHIP"))
+WHOLE = executed.EXECUTABLE if EVERYTHING else (devices.STAND_IN,)
 INSTRUCTION = {"sm_80": "mma.sync", "sm_90": "wgmma", "sm_100": "tcgen05.mma", "sm_120": "mma.sync"}
 LARGE = {"m": 128, "k": 256, "n": 256}
 OF_PARTS = ("decode_layer", "fma_chain")  # other kernels one after another; one tile of each unrolling
@@ -52,7 +53,10 @@ def test_the_compiled_code_is_right_and_nothing_races(every, name):
 
 
 def test_every_tile_that_the_sweeps_plan_is_right_and_nothing_races():
-    """Those of sizes that are compiled or timed, on the last size that is counted."""
+    """Those of sizes that are compiled or timed, on the last size that is counted.
+
+    Without EVERY_CHIP those of each sweep's ends.
+    """
     wanted = []
     for one, chip in product(ALL.values(), WHOLE):
         if executed.why_not(one, TARGETS[chip]) or one.name in OF_PARTS:
@@ -63,7 +67,8 @@ def test_every_tile_that_the_sweeps_plan_is_right_and_nothing_races():
 
         small = sweep(one, "counted")
         seen = {tile_of(sizes) for sizes in small}
-        for sizes in (sizes for rung in ("compiled", "timed") for sizes in sweep(one, rung)):
+        sweeps = (sweep(one, rung) for rung in ("compiled", "timed"))
+        for sizes in (sizes for rows in sweeps for sizes in (rows if EVERYTHING else (rows[0], rows[-1]))):
             if (new := tile_of(sizes)) not in seen:
                 seen.add(new)
                 wanted.append((one, chip, small[-1], None, sizes))
@@ -122,13 +127,24 @@ def moved(row):
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if "." not in name and name != "decode_layer"])
-def test_the_compiled_code_moves_the_bytes_that_the_interpreter_counts(name):
+COMPARED = [name for name in ALL if "." not in name and name != "decode_layer"]
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """key -> row of the first size that is counted, in the format that the interpreter computes in."""
+    wanted = [
+        (ALL[name], devices.STAND_IN, sweep(ALL[name], "counted")[0], counted.interpretable(ALL[name]))
+        for name in COMPARED
+    ]
+    return dict(zip(COMPARED, executed.cases(wanted), strict=True))
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_the_compiled_code_moves_the_bytes_that_the_interpreter_counts(compared, name):
     """To the byte; but lanes that need the same number of a vector each ask for it."""
-    one, sizes = ALL[name], sweep(ALL[name], "counted")[0]
-    dtype = counted.interpretable(one)
-    (row,) = executed.cases([(one, devices.STAND_IN, sizes, dtype)])
-    ours, theirs = counted.run(one, dtype=dtype, **sizes), moved(row)
+    row = compared[name]
+    ours, theirs = counted.run(ALL[name], dtype=row.dtype, **row.sizes), moved(row)
     assert {f"store {n}": t.issued for n, t in ours.writes.items()} == {
         n: size for n, size in theirs.items() if n.startswith("store")
     }
