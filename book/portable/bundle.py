@@ -25,14 +25,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-import nbformat
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from book.portable import unpack
 from book.portable.dependencies import askers, left_out
 from book.say import LANGUAGE
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
 CELL_ID = "setup-embedded"
@@ -60,6 +60,8 @@ class Bundle:
     @property
     def size(self) -> int:
         """Bytes that the cell adds to the notebook's file."""
+        import nbformat  # here: with its grammars it takes a second, and packing needs none of it
+
         return len(nbformat.v4.writes(nbformat.v4.new_notebook(cells=[cell(self)])).encode())
 
 
@@ -131,6 +133,8 @@ def cell(bundle: Bundle, *, graded: bool = False) -> NotebookNode:
             "solution": False,
             "task": False,
         }
+    import nbformat  # see Bundle.size
+
     return nbformat.v4.new_code_cell(bundle.text, id=CELL_ID, metadata=metadata)
 
 

@@ -38,7 +38,7 @@ def poisoned() -> Iterator[None]:
     """
     import torch
 
-    # Not use_deterministic_algorithms: that sets the same, and imports torch's compiler for it, a second's work.
+    # use_deterministic_algorithms sets the same, and imports torch's compiler for it: a second's work.
     before = torch.get_deterministic_debug_mode()
     fill = torch.utils.deterministic.fill_uninitialized_memory
     torch.set_deterministic_debug_mode("warn")

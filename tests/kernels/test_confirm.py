@@ -116,6 +116,7 @@ def test_compiled_code_that_is_wrong_or_races_or_leaves_its_tensors_is_refused(m
 
 def test_an_instruction_that_is_not_known_is_said_and_not_hidden(monkeypatch):
     monkeypatch.setattr(chips, "shared_out", lambda cases: [])  # nobody begins what nobody takes
+
     def unknown(*_):
         raise NotExecutable("toy_kernel: 1 instructions are not known here: frobnicate.b32.")
 

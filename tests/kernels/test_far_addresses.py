@@ -62,11 +62,12 @@ def far_axes():
         dtype = one.default_dtype()
         cases = [*ragged(one), *LONGER.get(key, [])]
         cases = sorted(cases, key=lambda sizes, one=one, dtype=dtype: one.formula(dtype, **sizes).bytes)
+        made = [one.inputs(**sizes) for sizes in cases]
         for name, tensor in one.tensors.items():
             if tensor.out or tensor.optional:
                 continue
             for i, axis in enumerate(axes(tensor.shape)):
-                lengths = [one.inputs(**s)[name].shape[i] for s in cases]
+                lengths = [inputs[name].shape[i] for inputs in made]
                 most = max(lengths)
                 if most > 2:
                     cheapest = next(s for s, n in zip(cases, lengths, strict=True) if n > 2)
