@@ -21,7 +21,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernels.contract.dispatch import Watch
 
 _called: ContextVar[str] = ContextVar("_called", default="")
 
@@ -111,7 +112,7 @@ class Call:
     sent: int
 
 
-class Link(TorchDispatchMode):
+class Link(Watch):
     """What this rank hands to collectives, call by call, in `calls`.
 
     torch sends every collective through its dispatcher, so that none can be forgotten, whoever asks

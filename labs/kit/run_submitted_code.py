@@ -325,6 +325,11 @@ def plan(function: Any, inputs: dict[str, dict[str, Any]], scalars: dict[str, An
     tape = Tape(tensors)
 
     class Watch(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """As kernels.contract.dispatch has it, which isn't here."""
+            return False
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             out = func(*args, **(kwargs or {}))
             tape.host(str(func), func._schema.is_mutable, args, out)

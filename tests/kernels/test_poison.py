@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from kernels.evidence import counted, poison
+from tests.kernels import compiling
 from tests.kernels import racing_kernels as made
 
 
@@ -45,3 +46,21 @@ def test_fresh_memory_is_poisoned_inside_the_count_and_only_there():
         assert torch.empty(5).isnan().all()
         assert torch.empty(5, dtype=torch.int32).min() > 1e9
     assert torch.are_deterministic_algorithms_enabled() == before
+
+
+def test_neither_poison_nor_a_watch_brings_torchs_compiler_along():
+    """It takes a second to import, in every process that counts, executes or checks."""
+    found = compiling.told(
+        "-c",
+        "import json, sys, torch\n"
+        "from kernels.contract.dispatch import Watch\n"
+        "from kernels.evidence.poison import poisoned\n"
+        "class All(Watch):\n"
+        "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):\n"
+        "        return func(*args, **(kwargs or {}))\n"
+        "with poisoned(), All():\n"
+        "    full = torch.empty(3).isnan().all().item()\n"
+        "names = [name for name in sys.modules if name in ('torch._dynamo', 'torch._inductor')]\n"
+        "print(json.dumps([full, names]))\n",
+    )
+    assert found == [True, []]

@@ -37,4 +37,4 @@ def _planted(**wrong):
 too_many_stages = _planted(BM=128, BN=256, num_stages=8, num_warps=8)
 too_many_registers = _planted(BM=256, BN=256, BK=32, num_stages=2, num_warps=16, maxnreg=255)
 too_many_threads = _planted(BM=128, BN=64, BK=32, num_stages=2, num_warps=64)
-too_few_warps = _planted(BM=128, BN=128, num_warps=1)
+too_few_warps = _planted(BM=128, BN=64, BK=16, num_warps=1)
