@@ -29,7 +29,8 @@ from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import empty
 from kernels.evidence.sweeps import sweep
 from kernels.evidence.timed import dram
-from kernels.evidence.timed.clocks import Clock, EventClock
+from kernels.evidence.timed.clocks import Clock
+from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, clocks, cpu_here, gpu_here, why_not_timed
 
@@ -80,7 +81,8 @@ def main(words: Sequence[str] | None = None) -> int:
         )
         return 2
     record = empty(device, command)
-    clock = EventClock(device.torch_device, device.l2_bytes)
+    clock, cold = gpu_clock(device)
+    record["cold_cache"] = cold.as_record()
     good = measure_gpu(
         record,
         experiments,

@@ -13,7 +13,6 @@ import torch
 
 from kernels.contract import checks, devices
 from kernels.contract.devices import triton
-from kernels.contract.errors import Unsupported
 from kernels.contract.launch import Launch
 from kernels.contract.tensors import Tensor
 
@@ -46,22 +45,3 @@ def repeated(works: Iterable[Step], n: int) -> Step:
             next(endless)()
 
     return step
-
-
-def captured(step: Step) -> Step:
-    """The launches of `step`, recorded once in a CUDA graph, as a step that starts them all at once.
-
-    The graph holds the tensors that this one recording used. Raises Unsupported with no GPU.
-    """
-    if devices.device() != "cuda":
-        raise Unsupported("CUDA graphs need a GPU, and there is none here; run the step eagerly.")
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):  # compiled and warm before it is recorded, as torch asks for
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return graph.replay

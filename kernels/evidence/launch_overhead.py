@@ -21,8 +21,9 @@ from book.say import say
 from kernels.contract.errors import Unsupported
 from kernels.evidence.launch_results import Overhead, recorded
 from kernels.evidence.recorded import NOT_MEASURED
-from kernels.evidence.timed.clocks import Clock, StepClock, flush_bytes
+from kernels.evidence.timed.clocks import Clock, StepClock
 from kernels.evidence.timed.cpu import LABEL
+from kernels.evidence.timed.gpu import Gpu, TorchGpu
 from kernels.evidence.timed.launch_fit import Law, Line
 from kernels.evidence.timed.machine import Device, cpu_here, gpu_here, why_not_timed
 
@@ -76,11 +77,13 @@ def gpu(
     bandwidth: tuple[float, str] | None = None,
     budget: float = 0.1,
     quick: bool = False,
+    on: Gpu | None = None,
 ) -> Overhead:
     """Time `noop` and `linear` on a GPU, eager and as a CUDA graph; about five seconds.
 
-    bandwidth: bytes/s of the floors and what reached it, by default the datasheet's. Raises
-    Unsupported where there is no GPU, or no bandwidth to make floors with.
+    bandwidth: bytes/s of the floors and what reached it, by default the datasheet's. on: what to time
+    on, in torch's place (a simulated one). Raises Unsupported where there is no GPU, or no bandwidth to
+    make floors with.
     """
     import torch
 
@@ -98,13 +101,13 @@ def gpu(
         raise Unsupported(f"{device.name} is not in the catalog: pass bandwidth=(bytes/s, where it is from).")
     rate, by = bandwidth or (card.bandwidth, "datasheet")
     where = device.torch_device
-    buffer = torch.empty(flush_bytes(device.l2_bytes) // 4, dtype=torch.int32, device=where)
-    clock = clock or StepClock(torch.cuda.synchronize, buffer.zero_)
+    on = on or TorchGpu(where, device.l2_bytes)
+    clock = clock or StepClock(on.synchronize, on.overwrite, on.now)
     dtype = default_dtype()
     pool = torch.randn(POOL_BYTES["gpu"] // 2, device=where).to(TORCH_DTYPES[dtype])
     nothing = torch.empty(1, device=where)
     works = {"noop": [lambda: noop.noop(nothing)], "linear": _layers(pool, 4096, linear.linear)}
-    ways = {"eager": lambda step: step, "graph": noop.captured}
+    ways = {"eager": lambda step: step, "graph": on.captured}
     counts, sizes = (COUNTS[::2], GPU_SIZES[::2]) if quick else (COUNTS, GPU_SIZES)
     lines = tuple(
         line(name, way, lambda n, w=work, g=make: g(noop.repeated(w, n)), counts, clock, budget)

@@ -23,7 +23,8 @@ from kernels.contract.errors import PhysicsDisagrees
 from kernels.evidence import timed
 from kernels.evidence.timed import cpu
 from kernels.evidence.timed.ceilings import Ceilings, ceilings
-from kernels.evidence.timed.clocks import Clock, EventClock, WallClock
+from kernels.evidence.timed.clocks import Clock, WallClock
+from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.machine import Device, cpu_here, gpu_here, why_not_timed
 from labs.kit import record
 
@@ -258,5 +259,5 @@ def look(device: Device | None = None, clock: Clock | None = None) -> Bench:
     gpu = device or gpu_here()
     if gpu is None or (device is None and why_not_timed(gpu)):
         return Bench(cpu_here(), clock or WallClock(), "fp32", 2**28)
-    clock = clock or EventClock(gpu.torch_device, gpu.l2_bytes)
+    clock = clock or gpu_clock(gpu)[0]
     return Bench(gpu, clock, kernels.default_dtype(), int(gpu.free_bytes * 0.15))

@@ -21,7 +21,7 @@ from kernels.evidence import timed as on_gpu
 from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.timed import machine
 from kernels.evidence.timed.ceilings import Ceilings, ceilings
-from kernels.evidence.timed.clocks import EventClock
+from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.machine import Device
 from labs.kit import record
 from labs.kit.this_machine import ThisMachine
@@ -126,7 +126,7 @@ def timed(launcher: Launcher, here: ThisMachine) -> Timings:
     if device is None:
         cpu = cpu_roofline(size=WIDTH, rows=CPU_ROWS, widths=CPU_WIDTHS, budget=0.1)
         return Timings(machine.cpu_here(), cpu.ceilings, (), cpu.linear, {"torch linear": cpu.linear})
-    clock = EventClock(device.torch_device, device.l2_bytes)
+    clock, _ = gpu_clock(device)
     tops = ceilings(device, here.dtype, clock)
     small = device.target == "sm_75" or here.largest < 2 * ITEMSIZE * WIDTH**2
     wide = dict.fromkeys(("k", "n"), OLD_CARDS_WIDTH if small else WIDTH)

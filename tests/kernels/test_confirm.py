@@ -274,7 +274,8 @@ def test_an_interpreter_that_cannot_run_is_said_and_not_hidden(monkeypatch):
 def test_with_a_card_the_timed_rung_joins_the_table_the_figure_and_the_points(monkeypatch):
     module = sys.modules["kernels.evidence.confirm"]
     monkeypatch.setattr(module, "gpu_here", lambda: CARD)
-    monkeypatch.setattr(timed, "EventClock", lambda *_: Says(1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 5e-6, 5e-6, 1e-12))
+    says = Says(1e-3, 1e-3, 1e-3, 1e-2, 1e-2, 5e-6, 5e-6, 1e-12)
+    monkeypatch.setattr(timed, "gpu_clock", lambda *_: (says, None))
     made = confirm(dataclasses.replace(toy, dtypes=("fp16",)), rungs=["timed"], m=1, k=128, n=128)
     assert made.accelerator == "h100_sxm"
     (series,) = made.points()  # the third point was impossible: it stays out

@@ -10,6 +10,7 @@ from kernels import noop
 from kernels.contract.errors import Unsupported
 from kernels.evidence import counted, launch_overhead
 from kernels.evidence.timed.clocks import StepClock, Timing
+from kernels.evidence.timed.gpu import TorchGpu
 from tests.kernels.compiling import told
 from tests.kernels.fakes import CARD
 
@@ -43,7 +44,7 @@ def test_a_step_starts_n_works_and_the_next_goes_on_from_there():
 @needs_no_gpu
 def test_a_graph_needs_a_gpu():
     with pytest.raises(Unsupported, match="CUDA graphs need a GPU.*run the step eagerly"):
-        noop.captured(lambda: None)
+        TorchGpu("cpu").captured(lambda: None)
 
 
 def test_slope_and_intercept_of_more_launches():

@@ -11,7 +11,7 @@ from kernels import decode_attention, gemv
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.evidence import timed
 from kernels.evidence.experiments import all_experiments
-from kernels.evidence.timed import clocks, dram, torch_products
+from kernels.evidence.timed import dram, torch_products
 from kernels.evidence.timed.ceilings import DATASHEET
 from tests.kernels.fakes import CARD, Runs, Says
 from tests.kernels.toy import experiment as toy
@@ -224,49 +224,6 @@ def test_with_no_gpu_timing_is_refused_with_a_sentence():
         pytest.skip("there is a GPU here")
     with pytest.raises(Unsupported, match="No GPU here.*cpu_roofline"):
         timed.run(toy)
-
-
-# --------------------------------------------------------------------------------- the clocks
-
-
-def test_a_summary_is_the_median_with_the_fifths_around_it():
-    timing = clocks.summarise([5.0, 1.0, 2.0, 3.0, 4.0, 100.0])
-    assert (timing.seconds, timing.low, timing.high, timing.runs) == (3.5, 2.0, 5.0, 6)
-    with pytest.raises(ValueError, match="nothing was timed"):
-        clocks.summarise([])
-
-
-@pytest.mark.parametrize(("l2", "buffer"), [(None, 256), (50, 256), (126, 256), (256, 512)])
-def test_the_flushed_buffer_covers_the_cache(l2, buffer):
-    assert clocks.flush_bytes(l2 and l2 * 2**20) == buffer * 2**20
-
-
-def test_the_cache_is_flushed_before_each_run_and_outside_the_time():
-    log = []
-
-    class Event:
-        def __init__(self, enable_timing):
-            assert enable_timing
-
-        def record(self):
-            log.append("event")
-
-        def elapsed_time(self, other):
-            return 2.0  # milliseconds
-
-    clock = object.__new__(clocks.EventClock)
-    clock._torch = types.SimpleNamespace(cuda=types.SimpleNamespace(Event=Event, synchronize=lambda: None))
-    clock._buffer = types.SimpleNamespace(zero_=lambda: log.append("flush"))
-    timing = clock.time(lambda: log.append("work"), budget=1e-9)
-    assert (timing.seconds, timing.runs) == (2e-3, 10)
-    assert log == ["work", *["flush", "event", "work", "event"] * 15]
-
-
-def test_the_wall_clock_warms_up_and_stops_at_its_budget():
-    ticks = iter(range(1000))
-    ran = []
-    timing = clocks.WallClock(now=lambda: float(next(ticks))).time(lambda: ran.append(1), budget=0.0)
-    assert (timing.seconds, timing.runs, len(ran)) == (1.0, 3, 4)
 
 
 # ----------------------------------------------------------------------------------- hardware counters

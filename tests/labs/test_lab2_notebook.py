@@ -64,7 +64,7 @@ def on_a_gpu(monkeypatch):
     device = Device("gpu", "Made-up Card", "cpu", memory_bytes=2**33, free_bytes=2**33)
     tops = Ceilings("fp16", 1e15, "made up", 1e18, "made up", {"made up": 1e15}, {"made up": 1e18})
     monkeypatch.setattr(timings_module.machine, "gpu_here", lambda: device)
-    monkeypatch.setattr(timings_module, "EventClock", lambda *_: clocks.WallClock())
+    monkeypatch.setattr(timings_module, "gpu_clock", lambda *_: (clocks.WallClock(), None))
     monkeypatch.setattr(timings_module, "ceilings", lambda *_: tops)
     monkeypatch.setattr(timings_module, "ROWS", (1, 8))
     monkeypatch.setattr(timings_module, "WIDTH", 64)

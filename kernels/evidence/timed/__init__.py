@@ -23,7 +23,8 @@ from kernels.evidence import alarm
 from kernels.evidence.poison import poisoned
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
-from kernels.evidence.timed.clocks import Clock, EventClock
+from kernels.evidence.timed.clocks import Clock
+from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.machine import Device, gpu_here
 
 MEASURED_TOLERANCE = 0.05  # kernels may beat a measured ceiling by this much: it is a kernel's too
@@ -38,6 +39,7 @@ class Timed:
     of_roof: flops_per_s over what the measured ceilings allow at this intensity (for a kernel with
     no FLOPs, bytes/s over the measured bandwidth). of_datasheet: seconds of the datasheet's floor
     over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
+    way, launch_seconds, empty_seconds: Timing's way, launch and empty.
     """
 
     sizes: Mapping[str, int]
@@ -57,6 +59,9 @@ class Timed:
     dram_bytes: float | None = None
     alarms: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default_factory=tuple)
+    way: str = ""
+    launch_seconds: float | None = None
+    empty_seconds: float | None = None
 
     def as_record(self) -> dict[str, Any]:
         """The point as a record keeps it."""
@@ -102,7 +107,7 @@ def measure(
 ) -> Timed:
     """Check, time and judge one size of `experiment`.
 
-    clock: an EventClock on a GPU. tops: the ceilings of this run. budget: seconds of timing.
+    clock: a GraphClock on a GPU (see gpu_clock). tops: the ceilings of this run. budget: seconds of timing.
     Raises PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
     """
     sizes, note = shrink(experiment, sizes, dtype, room(device))
@@ -141,7 +146,10 @@ def measure(
         of_datasheet=floor / timing.seconds if floor else None,
         relative_error=error,
         alarms=tuple(a.sentence for a in alarms),
-        notes=(note,) if note else (),
+        notes=(*([note] if note else []), *timing.notes),
+        way=timing.way,
+        launch_seconds=timing.launch,
+        empty_seconds=timing.empty,
     )
 
 
@@ -225,7 +233,7 @@ def run(
     dtype = dtype or default_dtype(experiment, device)
     if reason := why_not(experiment, device, dtype):
         raise Unsupported(reason)
-    clock = clock or EventClock(device.torch_device, device.l2_bytes)
+    clock = clock or gpu_clock(device)[0]
     tops = tops or ceilings(device, experiment.arithmetic(dtype), clock)
     rows = sweep(experiment, "timed", **sizes)
     return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops

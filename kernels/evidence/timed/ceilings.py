@@ -14,6 +14,7 @@ from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.evidence.timed import torch_products
 from kernels.evidence.timed.clocks import Clock
+from kernels.evidence.timed.gpu import TorchGpu
 from kernels.evidence.timed.machine import Device
 
 STREAM_BYTES = 2**30  # of each tensor that the bandwidth ceiling moves
@@ -159,9 +160,8 @@ def _kernel_peak(experiment: Experiment, device: Device, dtype: str, clock: Cloc
 
 def room(device: Device) -> int:
     """Bytes that a measurement on this GPU may take."""
-    import torch
-
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-        return int(torch.cuda.mem_get_info()[0] * FREE_SHARE)
-    return int(device.free_bytes * FREE_SHARE)
+    if device.torch_device == "cpu":  # a pretended card
+        return int(device.free_bytes * FREE_SHARE)
+    gpu = TorchGpu(device.torch_device)
+    gpu.release()
+    return int(gpu.free_bytes() * FREE_SHARE)

@@ -1,4 +1,4 @@
-"""How long a piece of work takes: GPU events with the cache flushed, or this CPU's wall clock.
+"""How long a piece of work takes: a graph's replay on a GPU with a cold cache, or this CPU's wall clock.
 
 A clock is anything with `time(work, budget) -> Timing`, so the logic around it can be tested on a
 machine that has nothing to time.
@@ -6,23 +6,43 @@ machine that has nothing to time.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-FLUSH_AT_LEAST = 256 * 2**20  # larger than the last-level cache of every card but MI300X's
+from book.say import say
+from kernels.evidence.timed.gpu import Gpu, NotCaptured, Work
+
+LAUNCHES_TIMED = 5  # of Python's own time of a work
+FEWEST, MOST = 10, 200  # runs between events
+COVERED = 1.5  # times as long as Python takes, at least, an uncaptured work waits behind the flushing
+MOST_FLUSHES = 32  # before one run
+EMPTY_SHARE = 0.1  # of a time: an empty pair of events that is more of it is worth a note
+
+Cold = Literal["overwritten", "clean"]
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one run: the median, the 20th and 80th percentile, and how many runs."""
+    """Seconds of one run: the median, the 20th and 80th percentile, and how many runs.
+
+    way: how the work was started: "graph", "eager", or "" where nobody asked. launch: Python's own
+    time of starting the work, s. empty: two events with nothing between, s. notes: what a reader of
+    the time should know.
+    """
 
     seconds: float
     low: float
     high: float
     runs: int
+    way: str = ""
+    launch: float | None = None
+    empty: float | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def spread(self) -> float:
@@ -77,44 +97,142 @@ def summarise(samples: Sequence[float]) -> Timing:
     return Timing(statistics.median(samples), fifths[0], fifths[3], len(samples))
 
 
-def flush_bytes(l2_bytes: int | None) -> int:
-    """Bytes to overwrite so that nothing of the last run is left in the last-level cache."""
-    return max(FLUSH_AT_LEAST, 2 * (l2_bytes or 0))
+def graph_or_eager(gpu: Gpu, work: Work) -> tuple[Work, str]:
+    """The work as a graph's replay and "", or the work itself and why it can't be captured."""
+    try:
+        return gpu.captured(work), ""
+    except NotCaptured as error:
+        return work, str(error)
+
+
+class GraphClock:
+    """A GPU's own time of a work that was captured in a graph, with a cold cache before each run.
+
+    The graph matters: a step of ten launches takes Python 240 us, and the card that waits for it
+    would have been timed waiting. The replay starts all of them at once, from behind the flushing
+    that also keeps the card busy until they are there. A work that can't be captured is launched by
+    Python; so many flushings go before it that it is queued by the time the card comes to it.
+
+    cold: "clean" or "overwritten", see `cold_cache`; overwriting alone leaves lines that the card
+    writes back while the work runs.
+
+    The time of an empty pair of events is kept beside the work's and not taken off it. What stands
+    between two events overlaps with the start of a kernel, so the difference may be shorter than the
+    kernel was; a time that is never too short keeps "beats the floor" an alarm.
+    """
+
+    def __init__(self, gpu: Gpu, cold: Cold = "clean") -> None:
+        self.gpu, self.cold = gpu, cold
+        self._flush = gpu.clean if cold == "clean" else gpu.overwrite
+        self._flush_seconds = self._empty = 0.0
+
+    def time(self, work: Work, budget: float = 0.3) -> Timing:
+        """Seconds of one run of `work`; it is run a few times first, which also compiles it."""
+        gpu = self.gpu
+        work()
+        gpu.synchronize()
+        launch = launch_seconds(gpu, work, budget / 4)
+        self._know_itself()
+        step, reason = graph_or_eager(gpu, work)
+        flushes = 1
+        if reason:
+            flushes = min(MOST_FLUSHES, math.ceil(COVERED * launch / self._flush_seconds))
+        step()  # a graph's first start carries it to the card
+        gpu.synchronize()
+        began = gpu.now()
+        between(gpu, step, self._flush, 5, flushes)
+        each = (gpu.now() - began) / 5
+        runs = max(FEWEST, min(MOST, int(budget / each)))
+        timing = summarise(between(gpu, step, self._flush, runs, flushes))
+        return dataclasses.replace(
+            timing,
+            way="eager" if reason else "graph",
+            launch=launch,
+            empty=self._empty,
+            notes=self._notes(timing.seconds, launch, flushes, reason),
+        )
+
+    def _know_itself(self) -> None:
+        """Once: how long the flushing takes, and what two events with nothing between them read."""
+        if not self._flush_seconds:
+            gpu, nothing = self.gpu, lambda: None
+            self._flush()
+            gpu.synchronize()
+            self._empty = statistics.median(between(gpu, nothing, self._flush, FEWEST))
+            self._flush_seconds = statistics.median(between(gpu, self._flush, nothing, FEWEST)) or 1e-9
+
+    def _notes(self, seconds: float, launch: float, flushes: int, reason: str) -> tuple[str, ...]:
+        said = []
+        if reason:
+            said.append(say("Launched by Python, not from a graph: {reason}", reason=reason))
+        if reason and launch > flushes * self._flush_seconds:
+            said.append(say("Python took longer to launch this than could be hidden: the time is Python's."))
+        elif launch > self._flush_seconds + seconds:
+            said.append(
+                say(
+                    "Launched one by one, this takes Python {launch:.0f} µs: more than the {kernels:.1f} µs "
+                    "that the kernels run.",
+                    launch=1e6 * launch,
+                    kernels=1e6 * seconds,
+                )
+            )
+        if self._empty > EMPTY_SHARE * seconds:
+            said.append(
+                say(
+                    "Two events with nothing between them read {empty:.1f} µs: that much of {seconds:.1f} µs "
+                    "may be the clock's own.",
+                    empty=1e6 * self._empty,
+                    seconds=1e6 * seconds,
+                )
+            )
+        return tuple(said)
 
 
 class EventClock:
-    """A GPU's own time between two events on its stream, the cache overwritten before each run.
+    """A GPU's own time between two events, Python launching the work in between.
 
-    The overwriting lies before the first event, so it is not in the time. It also keeps the GPU
-    busy while Python launches the work, so the time is the kernel's and not the launch's.
+    Right while the flushing takes longer than Python: a step of many launches, or a small kernel on
+    a fast card, it times as long as Python took. `GraphClock` doesn't.
     """
 
-    def __init__(self, device: str = "cuda", l2_bytes: int | None = None) -> None:
-        import torch
+    def __init__(self, gpu: Gpu) -> None:
+        self.gpu = gpu
 
-        self._torch = torch
-        self._buffer = torch.empty(flush_bytes(l2_bytes) // 4, dtype=torch.int32, device=device)
-
-    def time(self, work: Callable[[], Any], budget: float = 0.3) -> Timing:
+    def time(self, work: Work, budget: float = 0.3) -> Timing:
         """Seconds of one run of `work`; it is run a few times first, which also compiles it."""
-        cuda = self._torch.cuda
+        gpu = self.gpu
         work()
-        cuda.synchronize()
-        began = time.perf_counter()
-        self._samples(work, 5)
-        each = (time.perf_counter() - began) / 5
-        return summarise(self._samples(work, max(10, min(200, int(budget / each)))))
+        gpu.synchronize()
+        began = gpu.now()
+        between(gpu, work, gpu.overwrite, 5)
+        each = (gpu.now() - began) / 5
+        runs = max(FEWEST, min(MOST, int(budget / each)))
+        return dataclasses.replace(summarise(between(gpu, work, gpu.overwrite, runs)), way="eager")
 
-    def _samples(self, work: Callable[[], Any], runs: int) -> list[float]:
-        event = self._torch.cuda.Event
-        pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(runs)]
-        for start, end in pairs:
-            self._buffer.zero_()
-            start.record()
-            work()
-            end.record()
-        self._torch.cuda.synchronize()
-        return [start.elapsed_time(end) / 1e3 for start, end in pairs]
+
+def between(gpu: Gpu, work: Work, before: Work, runs: int, befores: int = 1) -> list[float]:
+    """Seconds between events around each of so many runs of `work`; `before` goes ahead of each, untimed."""
+    pairs = [(gpu.event(), gpu.event()) for _ in range(runs)]
+    for start, end in pairs:
+        for _ in range(befores):
+            before()
+        gpu.record(start)
+        work()
+        gpu.record(end)
+    gpu.synchronize()
+    return [gpu.elapsed(start, end) for start, end in pairs]
+
+
+def launch_seconds(gpu: Gpu, work: Work, budget: float) -> float:
+    """Python's own time of starting `work` on a card that waits for it: the median of a few runs."""
+    samples: list[float] = []
+    began = gpu.now()
+    while not samples or (len(samples) < LAUNCHES_TIMED and gpu.now() - began < budget):
+        start = gpu.now()
+        work()
+        samples.append(gpu.now() - start)
+        gpu.synchronize()
+    return statistics.median(samples)
 
 
 class WallClock:
@@ -138,7 +256,7 @@ class WallClock:
 class StepClock:
     """Wall-clock time of a whole step: from before its first launch until its last result is there.
 
-    Launches are part of that time, unlike with `EventClock`. before: run ahead of every sample and
+    Launches are part of that time, unlike with `GraphClock`. before: run ahead of every sample and
     not timed (it overwrites the cache). wait: returns when the device has done all it was given.
     """
 

@@ -1,0 +1,87 @@
+"""What a cold cache is on the card that is here: decided by a measurement, before anything else is timed.
+
+A kernel is to find nothing of its data in the last-level cache, and nothing else either that costs it
+time. Overwriting a buffer sees to the first: but it leaves a cache full of lines that were written
+and must go back to memory while the kernel reads (50 MB, 15 us at an H100's bandwidth). A read of
+another buffer pushes those out and leaves lines that are dropped for nothing; it takes twice the time.
+
+Which of them is right is not a matter of taste. The same bytes are read a third time with no
+flushing at all, from buffers in turn: when the first comes round again, the others have been read
+since, several caches full of them, so each read is cold, and the cache is clean. That is the truth
+that the two are held against. The nearer one is kept; where both agree with each other, overwriting,
+which is what others do (Triton's do_bench), and half as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kernels.evidence.timed.clocks import Cold, GraphClock
+from kernels.evidence.timed.gpu import FLUSH_AT_LEAST, Gpu, TorchGpu, Work
+from kernels.evidence.timed.machine import Device
+
+BUFFERS = 8  # read in turn, each as large as the cache
+ROUNDS = 4  # over all of them, in one graph
+SAME = 0.02  # of a time: two ways that are nearer than this agree
+
+
+@dataclass(frozen=True)
+class ColdCache:
+    """Seconds of one read of bytes_read bytes: after overwriting, after cleaning, from buffers in turn.
+
+    kept: which of the first two the clock uses, being nearer to the third.
+    """
+
+    kept: Cold
+    overwritten: float
+    clean: float
+    in_turn: float
+    bytes_read: int
+
+    def as_record(self) -> dict[str, Any]:
+        """The decision and its numbers, as a record keeps them."""
+        return asdict(self)
+
+
+def decide(gpu: Gpu, reads: Sequence[Work], bytes_each: int, budget: float = 0.05) -> ColdCache:
+    """Measure both ways of emptying the cache, and keep the right one. reads: each of a buffer of its own.
+
+    bytes_each: of one read, about a cache full; all but one of `reads` must overflow the cache.
+    """
+    times = {cold: GraphClock(gpu, cold).time(reads[0], budget).seconds for cold in ("overwritten", "clean")}
+    rounds = GraphClock(gpu, "clean").time(lambda: [read() for read in [*reads] * ROUNDS], budget)
+    in_turn = rounds.seconds / (ROUNDS * len(reads))
+    overwritten, clean = times["overwritten"], times["clean"]
+    agree = abs(overwritten - clean) <= SAME * clean
+    nearer = abs(overwritten - in_turn) <= abs(clean - in_turn)
+    return ColdCache("overwritten" if agree or nearer else "clean", overwritten, clean, in_turn, bytes_each)
+
+
+def gpu_clock(
+    device: Device, gpu: Gpu | None = None, reads: Sequence[Work] = ()
+) -> tuple[GraphClock, ColdCache]:
+    """The clock for the GPU that is here, with the cold cache that is right on it; and how that was decided.
+
+    gpu, reads: what to measure on and with, in torch's place (a simulated one). A few tenths of a second.
+    """
+    gpu = gpu or TorchGpu(device.torch_device, device.l2_bytes)
+    bytes_each = _bytes_each(device, gpu)
+    found = decide(gpu, reads or _torch_reads(device, bytes_each), bytes_each)
+    gpu.release()
+    return GraphClock(gpu, found.kept), found
+
+
+def _bytes_each(device: Device, gpu: Gpu) -> int:
+    """A cache full; less where little memory is free."""
+    cache = device.l2_bytes or FLUSH_AT_LEAST // 4
+    return min(cache, gpu.free_bytes() // (2 * BUFFERS)) // 4 * 4
+
+
+def _torch_reads(device: Device, bytes_each: int) -> list[Work]:
+    import torch
+
+    buffers = torch.randn(BUFFERS, bytes_each // 4, device=device.torch_device)
+    total = torch.empty((), device=device.torch_device)
+    return [lambda b=buffer: torch.sum(b, dim=0, out=total) for buffer in buffers]

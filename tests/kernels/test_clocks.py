@@ -1,0 +1,243 @@
+"""The clocks: on a simulated card that knows true times, what each of them reads."""
+
+import itertools
+
+import pytest
+
+from kernels.contract.errors import Unsupported
+from kernels.evidence.rehearsal.stream import Costs, Kernel, SimulatedGpu
+from kernels.evidence.timed import clocks, cold_cache, gpu
+from kernels.evidence.timed.clocks import EventClock, GraphClock
+from tests.kernels.fakes import CARD
+
+MIB = 2**20
+US = 1e-6
+BANDWIDTH = {"A100": 1.94e12, "H100": 3.35e12, "H200": 4.8e12, "B200": 8e12}
+L2 = {"A100": 40 * MIB, "H100": 50 * MIB, "H200": 50 * MIB, "B200": 126 * MIB}
+
+# Microseconds of the card, of Python that launches, and how many launches; whether the old clock reads the
+# card's (True) or Python's.
+CASES = {
+    ("decode_step, batch 1", "H200"): (110.7, 238, 10, False),
+    ("decode_step, batch 1", "H100"): (154, 238, 10, False),
+    ("decode_step, batch 1", "B200"): (70.4, 238, 10, False),
+    ("decode_step, batch 1", "A100"): (255, 238, 10, True),
+    ("decode_step, batch 16", "H200"): (139, 238, 10, False),
+    ("decode_step, batch 16", "H100"): (198, 238, 10, True),
+    ("decode_step, batch 16", "B200"): (88, 238, 10, False),
+    ("decode_step, batch 16", "A100"): (330, 238, 10, True),
+    ("gemv, n = 1,024", "H200"): (6.1, 39, 1, True),
+    ("gemv, n = 1,024", "H100"): (7.3, 39, 1, True),
+    ("gemv, n = 1,024", "B200"): (4.1, 39, 1, False),
+    ("gemv, n = 1,024", "A100"): (9.2, 39, 1, True),
+    ("linear, m = 1, 8192 wide", "B200"): (19.3, 44, 1, False),
+    ("linear, m = 1, 8192 wide", "H200"): (31.2, 44, 1, True),
+    ("mlp, m = 1", "B200"): (52, 71, 2, False),
+    ("mlp, m = 1", "H200"): (83, 71, 2, True),
+}
+
+
+def pretended(card, **options):
+    return SimulatedGpu(bandwidth=BANDWIDTH[card], l2_bytes=L2[card], **options)
+
+
+def simulated(case, card, seed=0):
+    """The card, the work as it comes, and the true time."""
+    true, python, launches, _ = CASES[case, card]
+    here = pretended(card, seed=seed)
+    return here, here.work(*[true * US / launches] * launches, launch=python * US / launches), true * US
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("case", "card"), CASES)
+def test_the_clock_of_graphs_reads_the_kernels_own_time(case, card, seed):
+    here, work, true = simulated(case, card, seed)
+    timing = GraphClock(here, "overwritten").time(work)  # the shorter flushing hides less
+    assert timing.seconds == pytest.approx(true, rel=0.03)
+    assert timing.low <= timing.seconds <= timing.high and timing.runs >= 10
+    assert timing.way == "graph"
+
+
+@pytest.mark.parametrize(("case", "card"), CASES)
+def test_the_clock_of_launches_reads_python_where_a_launch_is_longer_than_the_flushing(case, card):
+    here, work, true = simulated(case, card)
+    read, right = EventClock(here).time(work).seconds, CASES[case, card][3]
+    if right:
+        assert read == pytest.approx(true, rel=0.05)
+    else:
+        assert read > 1.05 * true
+
+
+def test_the_old_clock_would_have_called_batching_free():
+    read = {
+        clock: [clock(here).time(work).seconds for here, work, _ in both]
+        for clock in (EventClock, GraphClock)
+        for both in [[simulated(f"decode_step, batch {n}", "H200") for n in (1, 16)]]
+    }
+    ratio = {clock: more / one for clock, (one, more) in read.items()}
+    assert ratio[GraphClock] == pytest.approx(139 / 110.7, rel=0.03)
+    assert ratio[EventClock] < 1.05
+
+
+def test_python_s_own_time_and_the_empty_pair_stand_beside_the_kernels():
+    here, work, true = simulated("decode_step, batch 1", "B200")
+    timing = GraphClock(here).time(work)
+    assert timing.launch == pytest.approx(238 * US)
+    assert timing.empty == 0.0
+    assert timing.notes == (
+        "Launched one by one, this takes Python 238 µs: more than the 70.5 µs that the kernels run.",
+    )
+    here, work, _ = simulated("decode_step, batch 1", "A100")
+    assert GraphClock(here).time(work).notes == ()
+
+
+def test_an_empty_pair_is_said_and_not_subtracted():
+    here = pretended("B200", costs=Costs(event_gap=1.5 * US))
+    timing = GraphClock(here).time(here.work(4 * US))
+    assert timing.empty == pytest.approx(1.5 * US, abs=0.5 * US)
+    assert timing.seconds >= 4 * US
+    (note,) = timing.notes
+    assert note.startswith("Two events with nothing between them read 1.5 µs")
+    long = GraphClock(here).time(here.work(400 * US))
+    assert long.notes == () and long.seconds == pytest.approx(400 * US, rel=0.03)
+
+
+@pytest.mark.parametrize("card", BANDWIDTH)
+def test_what_cannot_be_captured_waits_behind_enough_flushing(card):
+    here = pretended(card, captures=False)
+    timing = GraphClock(here).time(here.work(*[7 * US] * 10, launch=23.8 * US))
+    assert timing.seconds == pytest.approx(70 * US, rel=0.03)
+    assert timing.way == "eager"
+    assert timing.notes[0] == "Launched by Python, not from a graph: this card can't record graphs"
+    assert not any("the time is Python's" in note for note in timing.notes)
+
+
+def test_a_work_that_python_cannot_launch_in_time_says_whose_time_it_is():
+    here = pretended("B200", captures=False)
+    timing = GraphClock(here, "overwritten").time(here.work(70 * US, launch=5e-3))
+    assert timing.seconds > 1e-3
+    assert "the time is Python's" in timing.notes[1]
+
+
+def test_a_work_that_waits_for_its_result_is_timed_and_marked():
+    here = pretended("H100")
+
+    def waits():
+        here.launch(200 * US)
+        here.synchronize()
+
+    timing = GraphClock(here).time(waits)
+    assert timing.way == "eager" and "not permitted when stream is capturing" in timing.notes[0]
+    assert 200 * US <= timing.seconds < 220 * US  # and the host's waking up
+
+
+def test_a_larger_budget_buys_runs_within_bounds():
+    here = pretended("H100")
+    few, some, many = (GraphClock(here).time(here.work(1e-3), b).runs for b in (1e-9, 0.05, 100.0))
+    assert (few, many) == (clocks.FEWEST, clocks.MOST)
+    assert few < some < many
+
+
+def test_nothing_of_the_last_run_is_in_the_cache():
+    """A work that fits the cache: warm, it would take no time at all in this simulation."""
+    here = pretended("H100")
+    work = here.work(Kernel(15 * US, 30 * MIB, "w"))
+    assert GraphClock(here, "clean").time(work).seconds == pytest.approx(15 * US, rel=0.03)
+    warm = clocks.between(here, work, here.work(50 * US), 5)
+    assert max(warm[1:]) < 1 * US
+
+
+# ------------------------------------------------------------------------- clean or overwritten
+
+
+def reads(here, card):
+    seconds = L2[card] / BANDWIDTH[card]
+    return [here.work(Kernel(seconds, L2[card], f"buffer {i}")) for i in range(cold_cache.BUFFERS)]
+
+
+@pytest.mark.parametrize("card", BANDWIDTH)
+def test_where_written_lines_cost_time_the_cache_is_cleaned(card):
+    here = pretended(card)
+    found = cold_cache.decide(here, reads(here, card), L2[card])
+    assert found.kept == "clean"
+    assert found.overwritten == pytest.approx(2 * found.clean, rel=0.05)  # as much goes back as is read
+    assert found.clean == pytest.approx(found.in_turn, rel=0.05)
+    assert found.as_record() == {
+        "kept": "clean",
+        "overwritten": found.overwritten,
+        "clean": found.clean,
+        "in_turn": found.in_turn,
+        "bytes_read": L2[card],
+    }
+
+
+class WritesThrough(SimulatedGpu):
+    """A card whose cache holds no line that memory doesn't have."""
+
+    def overwrite(self):
+        super().overwrite()
+        self._dirty = 0
+
+
+def test_where_they_cost_none_overwriting_is_kept():
+    here = WritesThrough(bandwidth=BANDWIDTH["H100"], l2_bytes=L2["H100"])
+    found = cold_cache.decide(here, reads(here, "H100"), L2["H100"])
+    assert found.kept == "overwritten"
+    assert found.overwritten == pytest.approx(found.clean, rel=0.02)
+
+
+class ReadsBringBack(SimulatedGpu):
+    """A card on which cleaning goes wrong: afterwards the work finds half of its data in the cache."""
+
+    def clean(self):
+        super().clean()
+        self._cached["buffer 0"] = self.l2_bytes // 2
+
+
+def test_a_clean_cache_that_is_a_warm_one_is_not_kept():
+    here = ReadsBringBack(bandwidth=BANDWIDTH["H100"], l2_bytes=L2["H100"])
+    writes_little = [here.work(Kernel(100 * US, 4 * L2["H100"], f"buffer {i}")) for i in range(8)]
+    found = cold_cache.decide(here, writes_little, 4 * L2["H100"])
+    assert found.clean < found.in_turn
+
+
+def test_the_clock_of_a_card_is_the_one_that_was_decided():
+    for kind, kept in ((SimulatedGpu, "clean"), (WritesThrough, "overwritten")):
+        here = kind(bandwidth=BANDWIDTH["H100"], l2_bytes=L2["H100"])
+        clock, found = cold_cache.gpu_clock(CARD, here, reads(here, "H100"))
+        assert (clock.cold, found.kept) == (kept, kept)
+
+
+def test_without_reads_of_its_own_it_reads_with_torch():
+    card = CARD.__class__("gpu", "Small", "cpu", l2_bytes=4 * MIB)
+    here = SimulatedGpu(l2_bytes=4 * MIB)
+    _, found = cold_cache.gpu_clock(card, here)
+    assert found.bytes_read == 4 * MIB
+    scarce = SimulatedGpu(l2_bytes=4 * MIB, memory=2**20)
+    assert cold_cache.gpu_clock(card, scarce)[1].bytes_read == 2**16
+
+
+# ------------------------------------------------------------------------------- summaries and the CPU
+
+
+def test_a_summary_is_the_median_with_the_fifths_around_it():
+    timing = clocks.summarise([5.0, 1.0, 2.0, 3.0, 4.0, 100.0])
+    assert (timing.seconds, timing.low, timing.high, timing.runs) == (3.5, 2.0, 5.0, 6)
+    with pytest.raises(ValueError, match="nothing was timed"):
+        clocks.summarise([])
+
+
+@pytest.mark.parametrize(("l2", "buffer"), [(None, 256), (50, 256), (126, 256), (256, 512)])
+def test_the_flushed_buffer_covers_the_cache(l2, buffer):
+    assert gpu.flush_bytes(l2 and l2 * MIB) == buffer * MIB
+
+
+def test_the_wall_clock_warms_up_and_stops_at_its_budget():
+    ticks = itertools.count()
+    ran = []
+    timing = clocks.WallClock(now=lambda: float(next(ticks))).time(lambda: ran.append(1), budget=0.0)
+    assert (timing.seconds, timing.runs, len(ran)) == (1.0, 3, 4)
+
+
+def test_a_work_that_is_not_captured_is_an_unsupported_one():
+    assert issubclass(gpu.NotCaptured, Unsupported)

@@ -1,0 +1,145 @@
+"""`timed.gpu`: each line that talks to torch.cuda, against a module that refuses what torch would."""
+
+import gc
+import inspect
+import weakref
+
+import pytest
+import torch
+
+from kernels.evidence.timed import gpu
+from kernels.evidence.timed.ceilings import FREE_SHARE, room
+from kernels.evidence.timed.clocks import EventClock, GraphClock
+from kernels.evidence.timed.gpu import NotCaptured, TorchGpu
+from tests.kernels.fake_cuda import FakeCuda
+from tests.kernels.fakes import CARD
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    fake = FakeCuda()
+    monkeypatch.setattr(torch, "cuda", fake)
+    monkeypatch.setattr(gpu, "FLUSH_AT_LEAST", 4096)  # the buffers lie on this CPU
+    return fake
+
+
+def test_a_work_is_captured_on_a_stream_of_its_own_after_it_ran_there(cuda):
+    TorchGpu("cpu").captured(cuda.work())
+    assert cuda.log == [
+        ("wait", "aside", "main"),  # its inputs are there
+        *[("ran", "aside")] * gpu.WARM_UPS,
+        ("synchronize",),
+        ("synchronize",),  # torch's own, as a capture begins
+        ("capture", "aside", "thread_local"),
+        ("recorded", "aside"),
+        ("wait", "main", "aside"),
+    ]
+    assert cuda.current is cuda.main
+
+
+def test_a_replay_starts_the_graph_on_the_current_stream_and_runs_no_python(cuda):
+    step = TorchGpu("cpu").captured(cuda.work())
+    cuda.log.clear()
+    step()
+    assert cuda.log == [("replay", "main")]
+
+
+def test_results_in_the_graph_s_memory_live_as_long_as_the_replay(cuda):
+    made = []
+
+    def result():
+        one = torch.empty(3)
+        made.append(weakref.ref(one))
+        return one
+
+    step = TorchGpu("cpu").captured(cuda.work(result))
+    gc.collect()
+    assert [ref() is not None for ref in made] == [False] * gpu.WARM_UPS + [True]
+    assert step() is made[-1]()
+    del step
+    gc.collect()
+    assert made[-1]() is None
+
+
+def test_a_work_that_waits_is_not_captured_and_leaves_the_stream_as_it_was(cuda):
+    with pytest.raises(NotCaptured, match="not permitted when stream is capturing$"):  # its first line
+        TorchGpu("cpu").captured(cuda.synchronize)
+    assert cuda.current is cuda.main
+
+
+def test_what_is_wrong_with_the_work_itself_is_no_failed_capture(cuda):
+    def fails():
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    with pytest.raises(RuntimeError, match="illegal memory access") as found:
+        TorchGpu("cpu").captured(fails)
+    assert not isinstance(found.value, NotCaptured)
+    assert cuda.current is cuda.main
+
+
+def test_without_a_gpu_nothing_is_captured(cuda):
+    cuda.available = False
+    with pytest.raises(NotCaptured, match="CUDA graphs need a GPU"):
+        TorchGpu("cpu").captured(cuda.work())
+    assert cuda.log == []
+
+
+def test_events_keep_time_in_seconds_and_only_once_the_card_came_to_them(cuda):
+    card = TorchGpu("cpu")
+    start, end = card.event(), card.event()
+    card.record(start), card.record(end)
+    with pytest.raises(RuntimeError, match="completed"):
+        card.elapsed(start, end)
+    card.synchronize()
+    assert card.elapsed(start, end) == 2e-3
+    assert cuda.log == [("event", "main"), ("event", "main"), ("synchronize",)]
+
+
+def test_overwriting_writes_one_buffer_and_cleaning_reads_another(cuda):
+    card = TorchGpu("cpu", l2_bytes=8192)
+    card.overwrite()
+    written, read, total = card._scratch()
+    assert written.nbytes == read.nbytes == 2 * 8192
+    written.fill_(1.0), total.fill_(5.0)
+    card.overwrite()
+    assert not written.any()
+    unread = read._version
+    written.fill_(1.0)
+    card.clean()
+    assert not written.any() and total == 0.0
+    assert read._version == unread  # a line of it that was written would have to go back
+
+
+def test_memory_is_what_the_driver_says(cuda):
+    card = TorchGpu("cpu")
+    card.release()
+    assert (card.free_bytes(), card.total_bytes(), cuda.log) == (30, 80, [("empty_cache",)])
+
+
+def test_the_room_for_a_measurement_is_a_share_of_what_is_free(cuda):
+    assert room(type(CARD)("gpu", "Some card", "cuda")) == int(30 * FREE_SHARE)
+    assert cuda.log == [("empty_cache",)]
+
+
+def test_the_host_s_clock_goes_on():
+    card = TorchGpu("cpu")
+    assert 0 <= card.now() <= card.now()
+
+
+@pytest.mark.parametrize("clock", [GraphClock, EventClock])
+def test_the_clocks_run_on_torch_s_events_from_end_to_end(cuda, clock):
+    timing = clock(TorchGpu("cpu")).time(cuda.work(), 1e-9)
+    assert timing.seconds == 2e-3  # of the fake: two milliseconds an event
+    way, ran = {GraphClock: ("graph", "replay"), EventClock: ("eager", "ran")}[clock]
+    assert timing.way == way
+    assert cuda.log[-4:] == [("event", "main"), (ran, "main"), ("event", "main"), ("synchronize",)]
+
+
+def test_torch_has_what_is_asked_of_it():
+    graph = inspect.signature(torch.cuda.graph.__init__)
+    graph.bind(None, "graph", stream=None, capture_error_mode="thread_local")
+    inspect.signature(torch.cuda.Event.__new__).bind(torch.cuda.Event, enable_timing=True)
+    asked = {name for name in vars(FakeCuda) if not name.startswith("_")} - {"work"}
+    fields = {"available", "log", "milliseconds", "done", "capturing"}
+    assert {name for name in asked - fields if not hasattr(torch.cuda, name)} == set()
+    assert hasattr(torch.cuda.CUDAGraph, "replay") and hasattr(torch.cuda.Stream, "wait_stream")
