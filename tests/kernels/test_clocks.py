@@ -30,9 +30,9 @@ CASES = {
     ("gemv, n = 1,024", "H100"): (7.3, 39, 1, True),
     ("gemv, n = 1,024", "B200"): (4.1, 39, 1, False),
     ("gemv, n = 1,024", "A100"): (9.2, 39, 1, True),
-    ("linear, m = 1, 8192 wide", "B200"): (19.3, 44, 1, False),
+    ("flash_attention, 512 tokens", "B200"): (8, 40, 1, False),
+    ("flash_attention, 512 tokens", "H100"): (13, 40, 1, True),
     ("linear, m = 1, 8192 wide", "H200"): (31.2, 44, 1, True),
-    ("mlp, m = 1", "B200"): (52, 71, 2, False),
     ("mlp, m = 1", "H200"): (83, 71, 2, True),
 }
 
