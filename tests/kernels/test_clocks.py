@@ -82,10 +82,11 @@ def test_the_old_clock_would_have_called_batching_free():
 def test_python_s_own_time_and_the_empty_pair_stand_beside_the_kernels():
     here, work, true = simulated("decode_step, batch 1", "B200")
     timing = GraphClock(here).time(work)
-    assert timing.launch == pytest.approx(238 * US)
-    assert timing.empty == 0.0
+    assert timing.launch_seconds == pytest.approx(238 * US)
+    assert timing.empty_seconds == 0.0
     assert timing.notes == (
-        "Launched one by one, this takes Python 238 µs: more than the 70.5 µs that the kernels run.",
+        "Python takes 238 µs to launch this, and its kernels 70.5 µs to run: "
+        "without a graph the launches decide.",
     )
     here, work, _ = simulated("decode_step, batch 1", "A100")
     assert GraphClock(here).time(work).notes == ()
@@ -94,7 +95,7 @@ def test_python_s_own_time_and_the_empty_pair_stand_beside_the_kernels():
 def test_an_empty_pair_is_said_and_not_subtracted():
     here = pretended("B200", costs=Costs(event_gap=1.5 * US))
     timing = GraphClock(here).time(here.work(4 * US))
-    assert timing.empty == pytest.approx(1.5 * US, abs=0.5 * US)
+    assert timing.empty_seconds == pytest.approx(1.5 * US, abs=0.5 * US)
     assert timing.seconds >= 4 * US
     (note,) = timing.notes
     assert note.startswith("Two events with nothing between them read 1.5 µs")

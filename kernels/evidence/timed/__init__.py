@@ -39,7 +39,7 @@ class Timed:
     of_roof: flops_per_s over what the measured ceilings allow at this intensity (for a kernel with
     no FLOPs, bytes/s over the measured bandwidth). of_datasheet: seconds of the datasheet's floor
     over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
-    way, launch_seconds, empty_seconds: Timing's way, launch and empty.
+    way, launch_seconds, empty_seconds: see Timing.
     """
 
     sizes: Mapping[str, int]
@@ -148,8 +148,8 @@ def measure(
         alarms=tuple(a.sentence for a in alarms),
         notes=(*([note] if note else []), *timing.notes),
         way=timing.way,
-        launch_seconds=timing.launch,
-        empty_seconds=timing.empty,
+        launch_seconds=timing.launch_seconds,
+        empty_seconds=timing.empty_seconds,
     )
 
 

@@ -30,9 +30,9 @@ Cold = Literal["overwritten", "clean"]
 class Timing:
     """Seconds of one run: the median, the 20th and 80th percentile, and how many runs.
 
-    way: how the work was started: "graph", "eager", or "" where nobody asked. launch: Python's own
-    time of starting the work, s. empty: two events with nothing between, s. notes: what a reader of
-    the time should know.
+    way: how the work was started: "graph", "eager", or "" where nobody asked. launch_seconds:
+    Python's own time of starting the work. empty_seconds: of two events with nothing between. notes:
+    what a reader of the time should know.
     """
 
     seconds: float
@@ -40,8 +40,8 @@ class Timing:
     high: float
     runs: int
     way: str = ""
-    launch: float | None = None
-    empty: float | None = None
+    launch_seconds: float | None = None
+    empty_seconds: float | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -131,7 +131,7 @@ class GraphClock:
         gpu = self.gpu
         work()
         gpu.synchronize()
-        launch = launch_seconds(gpu, work, budget / 4)
+        launch = python_seconds(gpu, work, budget / 4)
         self._know_itself()
         step, reason = graph_or_eager(gpu, work)
         flushes = 1
@@ -147,8 +147,8 @@ class GraphClock:
         return dataclasses.replace(
             timing,
             way="eager" if reason else "graph",
-            launch=launch,
-            empty=self._empty,
+            launch_seconds=launch,
+            empty_seconds=self._empty,
             notes=self._notes(timing.seconds, launch, flushes, reason),
         )
 
@@ -170,8 +170,8 @@ class GraphClock:
         elif launch > self._flush_seconds + seconds:
             said.append(
                 say(
-                    "Launched one by one, this takes Python {launch:.0f} µs: more than the {kernels:.1f} µs "
-                    "that the kernels run.",
+                    "Python takes {launch:.0f} µs to launch this, and its kernels {kernels:.1f} µs to run: "
+                    "without a graph the launches decide.",
                     launch=1e6 * launch,
                     kernels=1e6 * seconds,
                 )
@@ -223,7 +223,7 @@ def between(gpu: Gpu, work: Work, before: Work, runs: int, befores: int = 1) -> 
     return [gpu.elapsed(start, end) for start, end in pairs]
 
 
-def launch_seconds(gpu: Gpu, work: Work, budget: float) -> float:
+def python_seconds(gpu: Gpu, work: Work, budget: float) -> float:
     """Python's own time of starting `work` on a card that waits for it: the median of a few runs."""
     samples: list[float] = []
     began = gpu.now()
