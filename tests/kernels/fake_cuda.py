@@ -53,6 +53,7 @@ class FakeCuda:
     milliseconds: float = 0.0
     done: bool = True
     capturing: bool = False
+    memory: tuple[int, int] = (30 * 2**20, 80 * 2**20)  # free, and all
 
     def __post_init__(self):
         self.main = self.current = Stream(self, "main")
@@ -101,7 +102,7 @@ class FakeCuda:
         self.current = before
 
     def mem_get_info(self):
-        return 30, 80
+        return self.memory
 
     def empty_cache(self):
         self.log.append(("empty_cache",))

@@ -188,18 +188,18 @@ def test_where_they_cost_none_overwriting_is_kept():
 
 
 class ReadsBringBack(SimulatedGpu):
-    """A card on which cleaning goes wrong: afterwards the work finds half of its data in the cache."""
+    """A card on which cleaning goes wrong: afterwards the work finds a part of its data in the cache."""
 
     def clean(self):
         super().clean()
-        self._cached["buffer 0"] = self.l2_bytes // 2
+        self._cached["buffer 0"] = self.l2_bytes // 4
 
 
 def test_a_clean_cache_that_is_a_warm_one_is_not_kept():
     here = ReadsBringBack(bandwidth=BANDWIDTH["H100"], l2_bytes=L2["H100"])
-    writes_little = [here.work(Kernel(100 * US, 4 * L2["H100"], f"buffer {i}")) for i in range(8)]
-    found = cold_cache.decide(here, writes_little, 4 * L2["H100"])
-    assert found.clean < found.in_turn
+    found = cold_cache.decide(here, reads(here, "H100"), L2["H100"])
+    assert found.clean == pytest.approx(0.75 * found.in_turn, rel=0.05)
+    assert found.kept == "overwritten"
 
 
 def test_the_clock_of_a_card_is_the_one_that_was_decided():

@@ -7,7 +7,7 @@ import weakref
 import pytest
 import torch
 
-from kernels.evidence.timed import gpu
+from kernels.evidence.timed import cold_cache, gpu
 from kernels.evidence.timed.ceilings import FREE_SHARE, room
 from kernels.evidence.timed.clocks import EventClock, GraphClock
 from kernels.evidence.timed.gpu import NotCaptured, TorchGpu
@@ -113,12 +113,25 @@ def test_overwriting_writes_one_buffer_and_cleaning_reads_another(cuda):
 def test_memory_is_what_the_driver_says(cuda):
     card = TorchGpu("cpu")
     card.release()
-    assert (card.free_bytes(), card.total_bytes(), cuda.log) == (30, 80, [("empty_cache",)])
+    assert (card.free_bytes(), card.total_bytes(), cuda.log) == (*cuda.memory, [("empty_cache",)])
 
 
 def test_the_room_for_a_measurement_is_a_share_of_what_is_free(cuda):
-    assert room(type(CARD)("gpu", "Some card", "cuda")) == int(30 * FREE_SHARE)
+    assert room(type(CARD)("gpu", "Some card", "cuda")) == int(cuda.memory[0] * FREE_SHARE)
     assert cuda.log == [("empty_cache",)]
+
+
+def test_the_clock_for_the_card_that_is_here_is_decided_once(cuda):
+    cold_cache._torch_clock.cache_clear()
+    card = type(CARD)("gpu", "Some card", "cpu", l2_bytes=2**14)
+    clock, found = cold_cache.gpu_clock(card)
+    assert isinstance(clock.gpu, TorchGpu) and clock.gpu._flush_bytes == 2**15
+    assert found.bytes_read == 2**14
+    assert cuda.log[-1] == ("empty_cache",)
+    cuda.log.clear()
+    assert cold_cache.gpu_clock(card) == (clock, found)
+    assert cuda.log == []
+    cold_cache._torch_clock.cache_clear()
 
 
 def test_the_host_s_clock_goes_on():
@@ -140,6 +153,6 @@ def test_torch_has_what_is_asked_of_it():
     graph.bind(None, "graph", stream=None, capture_error_mode="thread_local")
     inspect.signature(torch.cuda.Event.__new__).bind(torch.cuda.Event, enable_timing=True)
     asked = {name for name in vars(FakeCuda) if not name.startswith("_")} - {"work"}
-    fields = {"available", "log", "milliseconds", "done", "capturing"}
+    fields = {"available", "log", "milliseconds", "done", "capturing", "memory"}
     assert {name for name in asked - fields if not hasattr(torch.cuda, name)} == set()
     assert hasattr(torch.cuda.CUDAGraph, "replay") and hasattr(torch.cuda.Stream, "wait_stream")

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 import torch
+from triton.runtime.errors import OutOfResources
 
 from kernels import linear, noop
 from kernels.contract import devices
@@ -177,9 +178,10 @@ def test_an_illegal_access_in_a_graph_is_no_failed_capture():
 
 
 def test_a_refused_launch_is_said_at_once_and_survived():
-    gpu = SimulatedGpu(lambda name: 1 * US, faults=Faults(refused=lambda name: name == "large"))
-    with pytest.raises(RuntimeError, match="too many resources requested for launch of large"):
-        gpu.launch("large")
+    too_large = OutOfResources(300_000, 232_448, "shared memory")
+    gpu = SimulatedGpu(lambda name: 1 * US, faults=Faults(refused={"large": too_large}.get))
+    with pytest.raises(OutOfResources, match="Required: 300000, Hardware limit: 232448"):
+        GraphClock(gpu).time(gpu.work("large"))
     gpu.launch("small")
     gpu.synchronize()
     assert gpu.launched == ["small"]

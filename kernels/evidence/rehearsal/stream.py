@@ -58,13 +58,13 @@ class Costs:
 class Faults:
     """What goes wrong, and when. allocation: the number, from 1, of the one that finds no memory.
 
-    illegal, refused: of what is launched, whether it reads where it may not (which comes out at the
-    next call, and at every call after it) or is refused by the launcher.
+    illegal(launched): whether it reads where it may not, which comes out at the next call and at every
+    call after it. refused(launched): what the launcher raises in its place, or None.
     """
 
     allocation: int | None = None
     illegal: Callable[[Any], bool] = lambda launched: False
-    refused: Callable[[Any], bool] = lambda launched: False
+    refused: Callable[[Any], Exception | None] = lambda launched: None
 
 
 @dataclass
@@ -109,8 +109,8 @@ class SimulatedGpu:
     def launch(self, what: Any, seconds: float | None = None) -> None:
         """Python starts one kernel. seconds: of the host, by default as `costs` says."""
         self._check()
-        if self.faults.refused(what):
-            raise RuntimeError(f"CUDA error: too many resources requested for launch of {what}")
+        if error := self.faults.refused(what):
+            raise error
         self.host += self.costs.launch if seconds is None else seconds
         if self._graph is not None:
             self._graph.append(what)
