@@ -9,7 +9,7 @@ import torch
 
 from kernels.evidence.timed import cold_cache, gpu
 from kernels.evidence.timed.ceilings import FREE_SHARE, room
-from kernels.evidence.timed.clocks import EventClock, GraphClock
+from kernels.evidence.timed.clocks import GraphClock
 from kernels.evidence.timed.gpu import NotCaptured, TorchGpu
 from tests.kernels.fake_cuda import FakeCuda
 from tests.kernels.fakes import CARD
@@ -139,13 +139,11 @@ def test_the_host_s_clock_goes_on():
     assert 0 <= card.now() <= card.now()
 
 
-@pytest.mark.parametrize("clock", [GraphClock, EventClock])
-def test_the_clocks_run_on_torch_s_events_from_end_to_end(cuda, clock):
-    timing = clock(TorchGpu("cpu")).time(cuda.work(), 1e-9)
+def test_the_clock_runs_on_torch_s_events_from_end_to_end(cuda):
+    timing = GraphClock(TorchGpu("cpu")).time(cuda.work(), 1e-9)
     assert timing.seconds == 2e-3  # of the fake: two milliseconds an event
-    way, ran = {GraphClock: ("graph", "replay"), EventClock: ("eager", "ran")}[clock]
-    assert timing.way == way
-    assert cuda.log[-4:] == [("event", "main"), (ran, "main"), ("event", "main"), ("synchronize",)]
+    assert timing.way == "graph"
+    assert cuda.log[-4:] == [("event", "main"), ("replay", "main"), ("event", "main"), ("synchronize",)]
 
 
 def test_torch_has_what_is_asked_of_it():

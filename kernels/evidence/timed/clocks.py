@@ -188,28 +188,6 @@ class GraphClock:
         return tuple(said)
 
 
-class EventClock:
-    """A GPU's own time between two events, Python launching the work in between.
-
-    Right while the flushing takes longer than Python: a step of many launches, or a small kernel on
-    a fast card, it times as long as Python took. `GraphClock` doesn't.
-    """
-
-    def __init__(self, gpu: Gpu) -> None:
-        self.gpu = gpu
-
-    def time(self, work: Work, budget: float = 0.3) -> Timing:
-        """Seconds of one run of `work`; it is run a few times first, which also compiles it."""
-        gpu = self.gpu
-        work()
-        gpu.synchronize()
-        began = gpu.now()
-        between(gpu, work, gpu.overwrite, 5)
-        each = (gpu.now() - began) / 5
-        runs = max(FEWEST, min(MOST, int(budget / each)))
-        return dataclasses.replace(summarise(between(gpu, work, gpu.overwrite, runs)), way="eager")
-
-
 def between(gpu: Gpu, work: Work, before: Work, runs: int, befores: int = 1) -> list[float]:
     """Seconds between events around each of so many runs of `work`; `before` goes ahead of each, untimed."""
     pairs = [(gpu.event(), gpu.event()) for _ in range(runs)]
