@@ -119,7 +119,12 @@ class SimulatedGpu:
 
     def work(self, *kernels: Any, launch: float | None = None) -> Work:
         """A work that launches these in order; launch: seconds of Python for each."""
-        return lambda: [self.launch(kernel, launch) for kernel in kernels]
+
+        def start() -> None:
+            for kernel in kernels:
+                self.launch(kernel, launch)
+
+        return start
 
     def pause(self, seconds: float) -> None:
         """The host does something else."""

@@ -102,4 +102,4 @@ def _torch_reads(where: str, bytes_each: int) -> list[Work]:
 
     buffers = torch.randn(BUFFERS, bytes_each // 4, device=where)
     total = torch.empty((), device=where)
-    return [lambda b=buffer: torch.sum(b, dim=0, out=total) for buffer in buffers]
+    return [functools.partial(torch.sum, buffer, dim=0, out=total) for buffer in buffers]
