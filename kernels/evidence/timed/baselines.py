@@ -1,0 +1,133 @@
+"""What the vendor has for the same work: timed beside a kernel, on its inputs, by the same clock.
+
+    for name, work in baselines.of(linear.experiment, inputs, "bf16").items(): ...
+
+A table by experiment (its key, or its file's name for all variants): a kernel file knows nothing of
+it. Each entry makes {name: work} from the inputs of `run`, prepares what may be prepared outside the
+time (views, outputs), and gives the result in the reference's form, so that the tests can hold it
+against the same reference. The fastest counts. FlashAttention and FlashInfer join in where they can
+be imported; what can't be tried without a GPU is held against our own result before it is timed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from kernels.contract.experiment import Experiment
+from kernels.stream import SCALE
+
+Work = Callable[[], Any]
+Works = dict[str, Work]
+SIXTEEN = ("bf16", "fp16")
+
+
+def of(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> Works:
+    """{name: work}: what does the same on these inputs; {} where nobody has it, or not in `dtype`."""
+    make = TABLE.get(experiment.key) or FAMILIES.get(experiment.name)
+    if make is None or experiment.key in WITHOUT or dtype not in (*SIXTEEN, "fp32"):
+        return {}
+    return make(**inputs)
+
+
+def _copy(x: torch.Tensor) -> Works:
+    y = torch.empty_like(x)
+    return {"torch copy_": lambda: y.copy_(x)}
+
+
+def _triad(a: torch.Tensor, b: torch.Tensor) -> Works:
+    y = torch.empty_like(a)
+    return {"torch.add": lambda: torch.add(a, b, alpha=SCALE, out=y)}
+
+
+def _matmul(x: torch.Tensor, w: torch.Tensor) -> Works:
+    return {"torch.matmul": lambda: torch.matmul(x, w)}
+
+
+def _mlp(x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch.Tensor) -> Works:
+    return {"torch.matmul, silu": lambda: (functional.silu(x @ w_gate) * (x @ w_up)) @ w_down}
+
+
+def _append(k, v, k_cache, v_cache, positions) -> Works:
+    rows, places = torch.arange(len(k), device=k.device), positions.long()
+    bits = {4: torch.int32, 2: torch.int16, 1: torch.uint8}[k.element_size()]  # only moved
+    k, v, keys, values = (x.view(bits) for x in (k, v, k_cache, v_cache))
+
+    def work() -> tuple[torch.Tensor, torch.Tensor]:
+        keys[rows, :, places], values[rows, :, places] = k, v
+        return k_cache, v_cache
+
+    return {"torch index_put_": work}
+
+
+def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
+    """q[batch, length, heads, head_dim], causal."""
+    across = [x.transpose(1, 2) for x in (q, k, v)]
+    works: Works = {
+        "torch scaled_dot_product_attention": lambda: _attention(*across, is_causal=True).transpose(1, 2)
+    }
+    if flash := _if_there("flash_attn", "flash_attn_func", q):
+        works["flash_attn"] = lambda: flash(q, k, v, causal=True)
+    prefill = _if_there("flashinfer", "single_prefill_with_kv_cache", q)
+    if prefill and len(q) == 1:
+        works["flashinfer"] = lambda: prefill(q[0], k[0], v[0], causal=True)[None]
+    return works
+
+
+def _unfused(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
+    """The same three steps by torch, each of which writes its matrix."""
+    group, length, scale = q.shape[2] // k.shape[2], q.shape[1], q.shape[3] ** -0.5
+    keys, values = (x.transpose(1, 2).repeat_interleave(group, 1) for x in (k, v))
+    queries = q.transpose(1, 2)
+    later = torch.ones(length, length, dtype=torch.bool, device=q.device).triu(1)
+
+    def work() -> torch.Tensor:
+        scores = (queries @ keys.mT).mul_(scale).masked_fill_(later, float("-inf"))
+        return (scores.softmax(-1) @ values).transpose(1, 2)
+
+    return {"torch.matmul, softmax": work}
+
+
+def _decode(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Any = None) -> Works:
+    """q[batch, heads, head_dim], one token a sequence."""
+    one = q[:, :, None]
+    works: Works = {"torch scaled_dot_product_attention": lambda: _attention(one, k, v)[:, :, 0]}
+    if flash := _if_there("flash_attn", "flash_attn_with_kvcache", q):
+        rows, keys, values = q[:, None], k.transpose(1, 2), v.transpose(1, 2)
+        works["flash_attn"] = lambda: flash(rows, keys, values)[:, 0]
+    decode = _if_there("flashinfer", "single_decode_with_kv_cache", q)
+    if decode and len(q) == 1:
+        works["flashinfer"] = lambda: decode(q[0], k[0], v[0], kv_layout="HND")[None]
+    return works
+
+
+def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **options: Any) -> torch.Tensor:
+    """torch's own, with query heads that share a KV head."""
+    if q.shape[1] != k.shape[1]:
+        options["enable_gqa"] = True
+    return functional.scaled_dot_product_attention(q, k, v, **options)
+
+
+def _if_there(package: str, name: str, like: torch.Tensor) -> Any:
+    """A function of a package that is for CUDA only and need not be installed; or None."""
+    if like.device.type != "cuda" or like.element_size() != 2:
+        return None
+    try:
+        return getattr(importlib.import_module(package), name, None)
+    except Exception:  # noqa: BLE001 - a package built for another torch fails in ways of its own
+        return None
+
+
+TABLE: dict[str, Callable[..., Works]] = {"stream": _copy, "stream.triad": _triad, "mlp": _mlp}
+FAMILIES: dict[str, Callable[..., Works]] = {
+    **dict.fromkeys(("linear", "matmul", "gemv"), _matmul),
+    "kv_append": _append,
+    "flash_attention": _flash,
+    "unfused_attention": _unfused,
+    "decode_attention": _decode,
+}
+WITHOUT = ("decode_attention.ragged",)  # torch has it with a mask only, and reads all of the cache
