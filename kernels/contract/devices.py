@@ -139,6 +139,12 @@ def _chip_here(index: int | None) -> Target:
         return TARGETS[STAND_IN]
     card = torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index)
     if torch.version.hip:
+        # "gfx942:sramecc+:xnack-"; MI350's gfx950 runs what is planned for MI300
+        kind = getattr(card, "gcnArchName", "gfx942").partition(":")[0]
+        if kind not in ("gfx942", "gfx950"):
+            raise ValueError(
+                f"gcnArchName = {kind!r}: these kernels have no tiles for it; use an MI300 or an MI350."
+            )
         return replace(TARGETS["gfx942"], multiprocessors=card.multi_processor_count)
     version = 10 * card.major + card.minor
     # sm_86 and sm_87 have the small shared memory of sm_89, so they are planned like it.

@@ -253,7 +253,10 @@ def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple
     reason = _reason(lambda: timed.default_dtype(experiment, here))
     if reason:
         return (), None, f"{NOT_MEASURED}: {reason}"
-    made, tops = timed.run(experiment, device=here, **sizes)
+    try:
+        made, tops = timed.run(experiment, device=here, **sizes)
+    except Unsupported as error:  # no point fits into memory, say
+        return (), None, f"{NOT_MEASURED}: {error}"
     alarms = [sentence for row in made for sentence in row.alarms]
     if not alarms:
         return made, tops, say("on {gpu}", gpu=here.name)

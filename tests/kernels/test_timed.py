@@ -9,9 +9,10 @@ import torch
 from book import catalog
 from kernels import decode_attention, gemv
 from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.launch import Launch
 from kernels.evidence import timed
 from kernels.evidence.experiments import all_experiments
-from kernels.evidence.timed import dram, torch_products
+from kernels.evidence.timed import clocks, dram, launched, torch_products
 from kernels.evidence.timed.ceilings import DATASHEET
 from tests.kernels.fakes import CARD, Runs, Says
 from tests.kernels.toy import experiment as toy
@@ -69,14 +70,70 @@ def test_the_poison_is_switched_off_again():
     assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_too_little_memory_shrinks_the_problem_and_says_so():
-    wanted = {"m": 16, "k": 8192, "n": 8192}
-    sizes, note = timed.shrink(toy, wanted, "fp16", 500 * 10**6)
-    assert sizes["m"] == 16 and sizes["k"] * sizes["n"] < 8192 * 8192
-    assert "Too little memory for m = 16, k = 8,192, n = 8,192: measured at" in note
-    assert timed.shrink(toy, SIZES, "fp16", 10**9) == (SIZES, "")
-    with pytest.raises(Unsupported, match="close other GPU programs, or choose smaller sizes"):
-        timed.shrink(toy, wanted, "fp16", 1000)
+def test_a_point_that_does_not_fit_is_left_out_and_the_others_are_timed():
+    small = dataclasses.replace(CARD, free_bytes=10**7)
+    points, _ = timed.run(
+        toy, dtype="fp16", device=small, clock=Says(1e-3), tops=TOPS, m=[16, 2**20], k=64, n=64
+    )
+    assert [point.sizes["m"] for point in points] == [16]
+    assert "m = 1,048,576" in points[0].notes[-1] and "GB are free" in points[0].notes[-1]
+    with pytest.raises(Unsupported, match="close other GPU programs"):
+        timed.run(toy, dtype="fp16", device=small, clock=Says(1e-3), tops=TOPS, m=2**20, k=64, n=64)
+
+
+def test_the_vendor_is_timed_beside_a_kernel_by_the_same_clock():
+    linear_ = all_experiments()["linear"]
+    clock = Says(4e-6, 3e-6)
+    sizes = {"m": 4, "k": 64, "n": 64}
+    point = timed.measure(linear_, CARD, "fp16", sizes, clock, TOPS, baselines=True)
+    assert point.baseline == {"name": "torch.matmul", "seconds": 3e-6, "share": 0.75, "others": {}}
+    assert point.as_record()["baseline"]["name"] == "torch.matmul"
+    assert timed.measure(linear_, CARD, "fp16", sizes, Says(1e-6), TOPS).baseline is None
+
+
+def test_a_vendor_that_fails_is_a_note_and_the_point_stays(monkeypatch):
+    def fails(*_):
+        raise RuntimeError("No available kernel. Aborting execution.\nmore words")
+
+    monkeypatch.setattr(timed.vendors, "of", lambda *_: {"theirs": lambda: 0})
+
+    class Fails(Says):
+        def time(self, work, budget=0.3):
+            return fails() if self.budgets else super().time(work, budget)
+
+    point = timed.measure(toy, CARD, "fp16", SIZES, Fails(1e-6), TOPS, baselines=True)
+    assert point.baseline is None and point.seconds == 1e-6
+    assert point.notes == (
+        "theirs could not be timed beside it: RuntimeError: No available kernel. Aborting execution.",
+    )
+
+
+def test_a_point_keeps_the_plan_and_the_launches_that_ran():
+    kept = timed.measure(
+        all_experiments()["linear"], CARD, "fp16", {"m": 4, "k": 2048, "n": 64}, Says(1e-6), TOPS
+    )
+    assert kept.as_record()["plan"]["splits"] > 1
+    assert [kernel["label"] for kernel in kept.kernels] == ["linear", "add partials"]
+
+
+def test_what_the_compiler_made_of_a_kernel_stands_beside_its_launch():
+    class Compiled:
+        metadata = types.SimpleNamespace(shared=4096, num_warps=8)
+
+        def _init_handles(self):
+            self.n_regs, self.n_spills = 128, 2
+
+    kernel = types.SimpleNamespace(warmup=lambda *args, grid, **options: Compiled(), __name__="kernel")
+    kept = launched.compiled(Launch(kernel, (4,), (), {}))
+    assert kept == {"registers": 128, "spilled_bytes": 8, "shared_bytes": 4096, "warps": 8}
+    assert launched.compiled(Launch(types.SimpleNamespace(), (4,), ())) == {}, "what isn't known is left out"
+
+
+def test_what_a_clock_says_besides_the_time_is_kept_beside_it():
+    told = clocks.Timing(1e-6, 1e-6, 1e-6, 3, "eager", 2e-5, 3e-6, ("Python took longer.",))
+    kept = measure(types.SimpleNamespace(time=lambda work, budget: told)).as_record()
+    assert (kept["way"], kept["launch_seconds"], kept["empty_seconds"]) == ("eager", 2e-5, 3e-6)
+    assert kept["notes"] == ["Python took longer."]
 
 
 def test_ceilings_take_the_best_of_every_candidate_and_name_it():

@@ -76,13 +76,15 @@ def why_not() -> str:
     """Why nothing can be counted on this machine: a sentence, or "" if it can."""
     if devices.MODE == "missing":
         return devices.why_not()
-    versions = [tuple(map(int, version(p).split(".")[:2])) for p in ("triton", "numpy")]
+    # by the module, as ROCm's torch brings it in a distribution of another name
+    found = {"triton": devices.triton.__version__, "numpy": version("numpy")}
+    versions = [tuple(map(int, told.split(".")[:2])) for told in found.values()]
     if versions[0] < (3, 7) and versions[1] >= (2, 4):
         return say(
             "numpy {numpy} is too new for the interpreter of Triton {triton}: install numpy "
             "below 2.4, or Triton 3.7 or later.",
-            numpy=version("numpy"),
-            triton=version("triton"),
+            numpy=found["numpy"],
+            triton=found["triton"],
         )
     return ""
 

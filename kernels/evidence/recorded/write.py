@@ -9,7 +9,8 @@ from typing import Any
 
 from kernels.evidence import recorded
 from kernels.evidence.timed.ceilings import Ceilings
-from kernels.evidence.timed.machine import Device, clocks, commit, facts, software
+from kernels.evidence.timed.machine import Device, commit, facts, software
+from kernels.evidence.timed.sampling import clocks
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +22,7 @@ def empty(device: Device, command: str) -> dict[str, Any]:
         "kind": device.kind,
         "device": facts(device),
         "software": software(),
-        "clocks": {"before": clocks()} if device.kind == "gpu" else {},
+        "clocks": {"before": clocks(device)} if device.kind == "gpu" else {},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": version(ROOT),
         "command": command,

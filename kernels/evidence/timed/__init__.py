@@ -8,25 +8,28 @@ and of its datasheet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from book import roofline
 from book.catalog import Accelerator, UnsupportedDtype
-from book.say import say
-from kernels.contract.accuracy import relative_error
-from kernels.contract.errors import PhysicsDisagrees, Unsupported
+from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
 from kernels.evidence import alarm
 from kernels.evidence.poison import poisoned
-from kernels.evidence.sweeps import described, sweep
+from kernels.evidence.sweeps import sweep
+from kernels.evidence.timed import baselines as vendors
+from kernels.evidence.timed import launched, memory
 from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
-from kernels.evidence.timed.clocks import Clock
+from kernels.evidence.timed.checking import check
+from kernels.evidence.timed.clocks import Clock, Timing
 from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.machine import Device, gpu_here
 
+__all__ = ["Ceilings", "Timed", "ceilings", "check", "measure", "poisoned", "run"]
 MEASURED_TOLERANCE = 0.05  # kernels may beat a measured ceiling by this much: it is a kernel's too
 
 
@@ -39,7 +42,11 @@ class Timed:
     of_roof: flops_per_s over what the measured ceilings allow at this intensity (for a kernel with
     no FLOPs, bytes/s over the measured bandwidth). of_datasheet: seconds of the datasheet's floor
     over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
-    way, launch_seconds, empty_seconds: see Timing.
+    baseline: {"name", "seconds", "share", "others"} of the vendor's own kernel for the same work, by
+    the same clock; share: its seconds over ours, above one where ours is faster. plan: the fields of
+    the plan that ran. kernels: what was launched, with registers, spills and shared memory where known.
+    way, launch_seconds, empty_seconds: see Timing. began, ended: when it was timed, on the machine's
+    monotonic clock, which the driver's samples are taken by.
     """
 
     sizes: Mapping[str, int]
@@ -59,38 +66,19 @@ class Timed:
     dram_bytes: float | None = None
     alarms: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default_factory=tuple)
+    baseline: Mapping[str, Any] | None = None
+    plan: Mapping[str, Any] | None = None
+    kernels: tuple[Mapping[str, Any], ...] = ()
     way: str = ""
     launch_seconds: float | None = None
     empty_seconds: float | None = None
+    began: float = 0.0
+    ended: float = 0.0
 
     def as_record(self) -> dict[str, Any]:
         """The point as a record keeps it."""
-        return {**asdict(self), "alarms": list(self.alarms), "notes": list(self.notes)}
-
-
-# ------------------------------------------------------------------------------- correctness
-
-
-def check(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> float:
-    """||out - ref|| / ||ref|| of one poisoned run against float64; raises PhysicsDisagrees if wrong."""
-    import torch
-
-    expected = experiment.expected(inputs)
-    with poisoned():
-        results = experiment.results(inputs)
-    if not all(torch.isfinite(got.double()).all() for got in results):
-        raise PhysicsDisagrees(
-            f"{experiment.name}: the result holds NaN or infinity: some elements were never written, "
-            "or overflowed."
-        )
-    error = relative_error(results, expected)
-    allowed = experiment.tolerance(dtype)
-    if error > allowed:
-        raise PhysicsDisagrees(
-            f"{experiment.name}: relative error {error:.2e} in {dtype}, allowed {allowed:.0e}: the kernel is "
-            "wrong on this device; its time means nothing."
-        )
-    return error
+        kept = {name: value for name, value in asdict(self).items() if name not in ("began", "ended")}
+        return {**kept, **{name: list(kept[name]) for name in ("alarms", "notes", "kernels")}}
 
 
 # ----------------------------------------------------------------------------- measurements
@@ -104,16 +92,22 @@ def measure(
     clock: Clock,
     tops: Ceilings,
     budget: float = 0.3,
+    baselines: bool = False,
 ) -> Timed:
     """Check, time and judge one size of `experiment`.
 
-    clock: a GraphClock on a GPU (see gpu_clock). tops: the ceilings of this run. budget: seconds of timing.
-    Raises PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
+    clock: a GraphClock on a GPU (see gpu_clock). tops: the ceilings of this run. budget: seconds of timing. baselines: the
+    vendor's kernels for the same work are timed beside it. Raises Unsupported, with both numbers, for
+    a size that does not fit into memory (no size is ever changed), and PhysicsDisagrees if the result
+    is wrong. Impossible figures are flagged in `alarms`.
     """
-    sizes, note = shrink(experiment, sizes, dtype, room(device))
+    need = memory.need(experiment, dtype, sizes, room(device))
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
-    error = check(experiment, inputs, dtype)
+    error = check(experiment, inputs, dtype, rows=need.rows, pieces=need.pieces)
+    began = time.monotonic()
     timing = clock.time(lambda: experiment.run(**inputs), budget)
+    ended = time.monotonic()
+    baseline, notes = _baseline(experiment, inputs, dtype, clock, timing, budget) if baselines else (None, ())
     cost = experiment.formula(dtype, **sizes)
     bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
     card = device.card()
@@ -146,44 +140,41 @@ def measure(
         of_datasheet=floor / timing.seconds if floor else None,
         relative_error=error,
         alarms=tuple(a.sentence for a in alarms),
-        notes=(*([note] if note else []), *timing.notes),
+        notes=(*timing.notes, *notes),
+        baseline=baseline,
+        plan=launched.plan_as_record(experiment.plan(**sizes, dtype=dtype, target=None)),
+        kernels=launched.kernels_of(lambda: experiment.run(**inputs)),
         way=timing.way,
         launch_seconds=timing.launch_seconds,
         empty_seconds=timing.empty_seconds,
+        began=began,
+        ended=ended,
     )
 
 
-def shrink(
-    experiment: Experiment, sizes: Mapping[str, int], dtype: str, available: int
-) -> tuple[dict[str, int], str]:
-    """Sizes that fit in `available` bytes with their float64 reference, and a sentence if they shrank.
-
-    The largest size other than the sweep's axis is halved until the tensors fit. Raises
-    Unsupported if they never do.
-    """
-    wanted, sizes = dict(sizes), dict(sizes)
-
-    def need() -> float:
-        moved = experiment.formula(dtype, **sizes).bytes
-        # the tensors, and float64 copies with a temporary
-        return moved * (1 + 2 * 8 / min(experiment.itemsizes(dtype).values()))
-
-    while need() > available:
-        others = [name for name in sizes if name != experiment.axis] or list(sizes)
-        name = max(others, key=sizes.get)
-        if sizes[name] <= 256:
-            raise Unsupported(
-                f"{experiment.name} at {described(wanted)} needs {need() / 1e9:.2f} GB and "
-                f"{available / 1e9:.2f} GB are free: close other GPU programs, or choose smaller sizes."
-            )
-        sizes[name] //= 2
-    if sizes == wanted:
-        return sizes, ""
-    return sizes, say(
-        "Too little memory for {wanted}: measured at {sizes} instead.",
-        wanted=described(wanted),
-        sizes=described(sizes),
-    )
+def _baseline(
+    experiment: Experiment,
+    inputs: Mapping[str, Any],
+    dtype: str,
+    clock: Clock,
+    ours: Timing,
+    budget: float,
+) -> tuple[dict[str, Any] | None, Sequence[str]]:
+    """The fastest of the vendor's kernels on these inputs, and a note for each that can't be taken."""
+    seconds: dict[str, float] = {}
+    notes: list[str] = []
+    for name, work in vendors.of(experiment, inputs, dtype).items():
+        try:
+            seconds[name] = clock.time(work, budget).seconds
+        except Exception as error:  # noqa: BLE001 - a vendor's failure must not cost our own point
+            first = str(error).strip().partition("\n")[0]
+            notes.append(f"{name} could not be timed beside it: {type(error).__name__}: {first}")
+    if not seconds:
+        return None, notes
+    best = min(seconds, key=seconds.__getitem__)
+    others = {name: taken for name, taken in seconds.items() if name != best}
+    share = seconds[best] / ours.seconds
+    return {"name": best, "seconds": seconds[best], "share": share, "others": others}, notes
 
 
 def why_not(experiment: Experiment, device: Device, dtype: str) -> str:
@@ -222,8 +213,9 @@ def run(
 ) -> tuple[tuple[Timed, ...], Ceilings]:
     """Time `experiment` over its sweep on the GPU that is here: the points, and the ceilings.
 
-    One of `sizes` may be a list. Raises Unsupported, with a sentence, where there is no GPU, or none
-    that has `dtype`.
+    One of `sizes` may be a list. A point that doesn't fit into memory is left out, which a note of the
+    first point says. Raises Unsupported, with a sentence, where there is no GPU, or none that has
+    `dtype`, or where no point fits.
     """
     device = device or gpu_here()
     if device is None:
@@ -235,5 +227,13 @@ def run(
         raise Unsupported(reason)
     clock = clock or gpu_clock(device)[0]
     tops = tops or ceilings(device, experiment.arithmetic(dtype), clock)
-    rows = sweep(experiment, "timed", **sizes)
-    return tuple(measure(experiment, device, dtype, row, clock, tops) for row in rows), tops
+    points: list[Timed] = []
+    left_out: list[str] = []
+    for row in sweep(experiment, "timed", **sizes):
+        try:
+            points.append(measure(experiment, device, dtype, row, clock, tops))
+        except Unsupported as error:
+            left_out.append(str(error))
+    if not points:
+        raise Unsupported(" ".join(left_out))
+    return (replace(points[0], notes=(*points[0].notes, *left_out)), *points[1:]), tops

@@ -12,6 +12,7 @@ be imported; what can't be tried without a GPU is held against our own result be
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +20,6 @@ import torch
 from torch.nn import functional
 
 from kernels.contract.experiment import Experiment
-from kernels.stream import SCALE
 
 Work = Callable[[], Any]
 Works = dict[str, Work]
@@ -31,28 +31,31 @@ def of(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> Works:
     make = TABLE.get(experiment.key) or FAMILIES.get(experiment.name)
     if make is None or experiment.key in WITHOUT or dtype not in (*SIXTEEN, "fp32"):
         return {}
-    return make(**inputs)
+    return make(experiment, **inputs)
 
 
-def _copy(x: torch.Tensor) -> Works:
+def _copy(_: Experiment, x: torch.Tensor) -> Works:
     y = torch.empty_like(x)
     return {"torch copy_": lambda: y.copy_(x)}
 
 
-def _triad(a: torch.Tensor, b: torch.Tensor) -> Works:
+def _triad(experiment: Experiment, a: torch.Tensor, b: torch.Tensor) -> Works:
     y = torch.empty_like(a)
-    return {"torch.add": lambda: torch.add(a, b, alpha=SCALE, out=y)}
+    scale = inspect.signature(experiment.run).parameters["scale"].default  # what a run without one takes
+    return {"torch.add": lambda: torch.add(a, b, alpha=scale, out=y)}
 
 
-def _matmul(x: torch.Tensor, w: torch.Tensor) -> Works:
+def _matmul(_: Experiment, x: torch.Tensor, w: torch.Tensor) -> Works:
     return {"torch.matmul": lambda: torch.matmul(x, w)}
 
 
-def _mlp(x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch.Tensor) -> Works:
+def _mlp(
+    _: Experiment, x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch.Tensor
+) -> Works:
     return {"torch.matmul, silu": lambda: (functional.silu(x @ w_gate) * (x @ w_up)) @ w_down}
 
 
-def _append(k, v, k_cache, v_cache, positions) -> Works:
+def _append(_: Experiment, k, v, k_cache, v_cache, positions) -> Works:
     rows, places = torch.arange(len(k), device=k.device), positions.long()
     bits = {4: torch.int32, 2: torch.int16, 1: torch.uint8}[k.element_size()]  # only moved
     k, v, keys, values = (x.view(bits) for x in (k, v, k_cache, v_cache))
@@ -64,7 +67,7 @@ def _append(k, v, k_cache, v_cache, positions) -> Works:
     return {"torch index_put_": work}
 
 
-def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
+def _flash(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
     """q[batch, length, heads, head_dim], causal."""
     across = [x.transpose(1, 2) for x in (q, k, v)]
     works: Works = {
@@ -78,7 +81,7 @@ def _flash(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
     return works
 
 
-def _unfused(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
+def _unfused(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
     """The same three steps by torch, each of which writes its matrix."""
     group, length, scale = q.shape[2] // k.shape[2], q.shape[1], q.shape[3] ** -0.5
     keys, values = (x.transpose(1, 2).repeat_interleave(group, 1) for x in (k, v))
@@ -92,7 +95,7 @@ def _unfused(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
     return {"torch.matmul, softmax": work}
 
 
-def _decode(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Any = None) -> Works:
+def _decode(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Any = None) -> Works:
     """q[batch, heads, head_dim], one token a sequence."""
     one = q[:, :, None]
     works: Works = {"torch scaled_dot_product_attention": lambda: _attention(one, k, v)[:, :, 0]}

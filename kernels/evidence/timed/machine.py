@@ -1,12 +1,15 @@
-"""The machine that is here: its GPU if it has one, its driver, versions and clocks."""
+"""The machine that is here: its GPU if it has one, what Triton needs beside it, versions."""
 
 from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
+import sysconfig
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from book import catalog
@@ -20,7 +23,10 @@ class Device:
     """A device to measure on. kind: "gpu" or "cpu"; torch_device: what torch calls it.
 
     accelerator: the catalog's id, or None. target: the name in kernels.contract.targets, or None.
-    memory_bytes, free_bytes, l2_bytes: bytes; l2_bytes may be unknown.
+    memory_bytes, free_bytes, l2_bytes: bytes; l2_bytes may be unknown. uuid: by which the driver knows
+    this very card, whatever number CUDA_VISIBLE_DEVICES gives it; "" if it isn't known. pci: its place
+    on the bus, "0000:1b:00.0". architecture: what the driver calls its kind, "sm_90" or
+    "gfx942:sramecc+:xnack-".
     """
 
     kind: str
@@ -32,6 +38,20 @@ class Device:
     free_bytes: int = 0
     l2_bytes: int | None = None
     sm_count: int = 0
+    uuid: str = ""
+    pci: str = ""
+    architecture: str = ""
+
+    @property
+    def known_as(self) -> str:
+        """What the driver's tools find this very card by; they number cards in an order of their own."""
+        return self.uuid or self.pci or "0"
+
+    @property
+    def slice_of(self) -> str:
+        """The whole card that this is a part of (a MIG instance), or ""."""
+        whole, part, _ = self.name.partition(" MIG ")
+        return whole if part or self.uuid.startswith("MIG-") else ""
 
     def card(self) -> catalog.Accelerator | None:
         """The catalog's row of this card, or None if it is not in the catalog."""
@@ -59,9 +79,13 @@ def gpu_here() -> Device | None:
         return None
     properties = torch.cuda.get_device_properties(0)
     free, total = torch.cuda.mem_get_info(0)
-    card = catalog.card_called(properties.name)
+    uuid = _uuid(getattr(properties, "uuid", ""), bool(torch.version.hip))
+    # a slice has its own share of everything: the row of the whole card would be wrong for it
+    part = " MIG " in properties.name or uuid.startswith("MIG-")
+    card = None if part else catalog.card_called(properties.name)
     known = card.l2_bytes if card else None
     l2 = max(getattr(properties, "L2_cache_size", 0) or 0, known or 0) or None
+    kind = f"sm_{properties.major}{properties.minor}"
     return Device(
         "gpu",
         properties.name,
@@ -72,7 +96,28 @@ def gpu_here() -> Device | None:
         free,
         l2,
         properties.multi_processor_count,
+        uuid,
+        _pci(properties),
+        getattr(properties, "gcnArchName", kind) if torch.version.hip else kind,
     )
+
+
+def _uuid(raw: Any, rocm: bool) -> str:
+    """As the driver's own tools write it: torch leaves the "GPU-" out."""
+    text = str(raw or "").removeprefix("GPU-")
+    if not text or text.startswith("MIG-"):
+        # which slice of a card a process may see is said nowhere else
+        return text
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    if not rocm and visible.startswith("MIG-"):
+        return visible.partition(",")[0]
+    return text if rocm else f"GPU-{text}"
+
+
+def _pci(properties: Any) -> str:
+    """The card's place on the bus, where this torch says it (2.8 and later)."""
+    parts = [getattr(properties, f"pci_{part}_id", None) for part in ("domain", "bus", "device")]
+    return "" if None in parts else "{:04x}:{:02x}:{:02x}.0".format(*parts)
 
 
 def _target() -> str | None:
@@ -86,8 +131,21 @@ def why_not_timed(device: Device | None) -> str:
     """Why nothing can be timed here, in words that follow "not measured yet:"; "" if it can."""
     if device is None:
         return say("no GPU here")
+    if device.slice_of:
+        return say(
+            "{device} is a slice of a {whole} (MIG), and no ceiling of the whole card holds for it; "
+            "take a card of which nobody else has a part",
+            device=device.name,
+            whole=device.slice_of,
+        )
     if device.target is not None:
         return ""
+    if devices.MODE == "compiled" and device.architecture.startswith("gfx"):
+        return say(
+            "{device} is {architecture}, for which there are no plans; these kernels know gfx942 and gfx950",
+            device=device.name,
+            architecture=device.architecture,
+        )
     if devices.MODE == "compiled":
         return say("{device} is older than Triton supports (compute capability 7.5)", device=device.name)
     return say("Triton does not compile kernels in this process (it is {mode})", mode=devices.MODE)
@@ -114,39 +172,49 @@ def software() -> dict[str, str | None]:
     """Versions that a result may depend on. None where a package is absent."""
     found: dict[str, str | None] = {"python": platform.python_version(), "system": platform.platform()}
     for package in ("torch", "triton", "numpy"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
+        found[package] = _version(*(TRITON if package == "triton" else (package,)))
     import torch
 
-    return {**found, "cuda": torch.version.cuda, "hip": torch.version.hip}
+    # torch's own: its wheel's version tells which CUDA it was built for
+    return {**found, "torch": torch.__version__, "cuda": torch.version.cuda, "hip": torch.version.hip}
 
 
-SMI_FIELDS = (
-    "driver_version",
-    "clocks.sm",
-    "clocks.mem",
-    "clocks.max.sm",
-    "clocks.max.mem",
-    "power.limit",
-    "temperature.gpu",
-)
+# The names under which Triton is distributed: PyPI's, and those that ROCm builds of torch bring.
+TRITON = ("triton", "pytorch-triton-rocm", "triton-rocm", "pytorch-triton")
 
 
-def clocks() -> dict[str, str]:
-    """Driver, clocks (MHz) and power limit (W) as nvidia-smi prints them; {} where it is absent."""
-    query = f"--query-gpu={','.join(SMI_FIELDS)}"
-    command = ["nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=20, check=True, encoding="utf-8"
+def _version(*names: str) -> str | None:
+    """The version of the first of these distributions that is installed."""
+    for name in names:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None
+
+
+def no_compiler() -> str:
+    """What Triton lacks to build its driver here, a sentence; "" if it lacks nothing.
+
+    At the first launch Triton compiles a C file against Python's headers, on every machine.
+    """
+    asked = os.environ.get("CC")
+    if not (shutil.which(asked) if asked else shutil.which("gcc") or shutil.which("clang")):
+        named = f"CC = {asked!r}: there is no such program; " if asked else "There is no C compiler here: "
+        return (
+            f"{named}Triton builds its driver with one at the first launch; install gcc (`apt-get install "
+            "gcc`) or set CC to a compiler."
         )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    lines = done.stdout.strip().splitlines()
-    values = [value.strip() for value in lines[0].split(",")] if lines else []
-    return dict(zip(SMI_FIELDS, values, strict=False))
+    scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")  # as Triton asks
+    folder = sysconfig.get_paths(scheme=scheme)["include"]
+    if not (Path(folder) / "Python.h").exists():
+        major = ".".join(platform.python_version_tuple()[:2])
+        return (
+            f"{folder} holds no Python.h: Triton builds its driver with Python's headers at the first "
+            f"launch; install them (`apt-get install python{major}-dev`), or use a Python that has them, as "
+            "uv's and conda's have."
+        )
+    return ""
 
 
 def commit(folder: str | os.PathLike[str]) -> str:

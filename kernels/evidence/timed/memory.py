@@ -94,7 +94,7 @@ def _tensors(experiment: Experiment, dtype: str, sizes: Mapping[str, int]) -> tu
         # drawn, and rounded beside it
         wide = numbers * DRAWN if tensor.fill == "normal" else stored
         drawing = max(drawing, inputs + wide)
-    launches = experiment.meta_launches(experiment.plan(**sizes, dtype=dtype), dtype, **sizes)
+    launches = experiment.meta_launches(experiment.plan(**sizes, dtype=dtype, target=None), dtype, **sizes)
     held: dict[int, int] = {}
     for one in launches:
         for x in one.args:

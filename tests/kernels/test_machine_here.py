@@ -1,0 +1,215 @@
+"""The right card, what Triton needs on the machine, and clocks read while it works: with made-up tools."""
+
+import dataclasses
+import os
+import stat
+import sys
+import time
+import types
+
+import pytest
+import torch
+
+from kernels.contract import devices
+from kernels.evidence.timed import machine, sampling
+from tests.kernels.fakes import CARD
+
+UUID = "GPU-6b1d3a0e-0000-4242-8888-aabbccddeeff"
+CARD_1 = dataclasses.replace(CARD, uuid=UUID, pci="0000:1b:00.0", architecture="sm_90")
+
+
+def tool(folder, name, lines):
+    """An executable of that name, which tells its arguments to `asked` beside it."""
+    path = folder / name
+    path.write_text("\n".join(["#!/bin/sh", f'echo "$@" >> {folder}/asked', *lines]) + "\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """A folder in which a test puts its executables; nothing else of their names is found."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin")
+    return tmp_path
+
+
+def watched(device=CARD_1, least=1, seconds=10.0):
+    """What a sampler saw of `device`: it is asked until it saw as much, or the time is up."""
+    began = time.monotonic()
+    with sampling.Sampler(device, every=0.01) as seen:
+        while time.monotonic() - began < seconds:
+            found = seen.between(began, time.monotonic())
+            if found and found["samples"] >= least:
+                return found
+            time.sleep(0.01)
+    return None
+
+
+# ------------------------------------------------------------------------------ while it works
+
+
+def test_clock_power_and_throttling_are_read_while_the_card_works_by_its_uuid(tools):
+    tool(
+        tools,
+        "nvidia-smi",
+        [
+            'echo "1980, 350.0, 50, 0x0000000000000000"',
+            'echo "1410, 699.5, 83, 0x0000000000000044"',
+            "sleep 5",
+        ],
+    )
+    found = watched(least=2)
+    assert found["sm_mhz"] == {"least": 1410.0, "median": 1980.0, "most": 1980.0}
+    assert found["power_w"]["most"] == 699.5 and found["celsius"]["most"] == 83.0
+    assert found["reasons"] == ["power cap", "heat (hardware)"]
+    asked = (tools / "asked").read_text()
+    assert f"-i {UUID}" in asked and "clocks_event_reasons.active" in asked and "-lms 10" in asked
+
+
+def test_an_older_driver_is_asked_by_the_older_name(tools):
+    tool(
+        tools,
+        "nvidia-smi",
+        [
+            'case "$*" in',
+            '*clocks_event_reasons*) echo "not a valid field to query."; exit 2;;',
+            "esac",
+            'echo "1500, [N/A], 40, 0x0000000000000004"; exec sleep 5',
+        ],
+    )
+    found = watched()
+    assert found["sm_mhz"]["median"] == 1500.0 and found["power_w"] is None
+    assert found["reasons"] == ["power cap"]
+
+
+def test_of_an_amd_card_amd_smi_is_asked_by_its_place_on_the_bus(tools):
+    told = (
+        '[{"gpu": 3, "power": {"socket_power": {"value": 612, "unit": "W"}}, '
+        '"clock": {"gfx_0": {"clk": {"value": 1200, "unit": "MHz"}}, "gfx_1": {"clk": {"value": 2100}}, '
+        '"mem_0": {"clk": {"value": 900}}}, "temperature": {"hotspot": {"value": 71, "unit": "C"}}}]'
+    )
+    tool(tools, "amd-smi", [f"cat <<'END'\n{told}\nEND"])
+    monkey = dataclasses.replace(CARD_1, uuid="6b1d3a0e", name="AMD Instinct MI300X")
+    found = watched(monkey, least=2)
+    assert found["sm_mhz"]["most"] == 2100.0
+    assert found["power_w"]["most"] == 612.0 and found["celsius"]["most"] == 71.0
+    assert "metric -g 0000:1b:00.0" in (tools / "asked").read_text()
+
+
+def test_a_machine_without_these_tools_has_no_samples_and_goes_on(tools):
+    with sampling.Sampler(CARD_1) as seen:
+        assert seen.between(0.0, time.monotonic()) is None
+    assert sampling.clocks(CARD_1) == {}
+
+
+@pytest.mark.parametrize("line", ["", "No devices were found", "1, 2, 3", "[N/A], [N/A], 40, 0x4"])
+def test_what_is_no_line_of_samples_is_left_out(line):
+    assert sampling.parse_nvidia(line, 0.0) is None
+    assert sampling.parse_amd(line, 0.0) is None
+
+
+def test_a_sampler_ends_with_its_block(tools):
+    tool(tools, "nvidia-smi", ['echo "1980, 350.0, 50, 0x0"', "exec sleep 60"])
+    began = time.monotonic()
+    with sampling.Sampler(CARD_1, every=0.01) as seen:
+        while not seen.between(began, time.monotonic()) and time.monotonic() - began < 10:
+            time.sleep(0.01)
+        process = seen._process
+    assert process.wait(timeout=5) != 0
+
+
+def test_what_the_card_is_set_to_is_asked_by_uuid(tools):
+    tool(tools, "nvidia-smi", ['echo "580.1, 210, 405, 1980, 2619, 700.00, 35, 00000000:1B:00.0, Disabled"'])
+    assert sampling.clocks(CARD_1)["clocks.max.sm"] == "1980"
+    assert f"-i {UUID}" in (tools / "asked").read_text()
+
+
+# ----------------------------------------------------------------------------------- which card
+
+
+class Properties(types.SimpleNamespace):
+    name, major, minor, multi_processor_count, L2_cache_size = "NVIDIA H100 80GB HBM3", 9, 0, 132, 50 * 2**20
+    uuid = "6b1d3a0e-0000-4242-8888-aabbccddeeff"
+    pci_domain_id, pci_bus_id, pci_device_id = 0, 0x1B, 0
+
+
+def card_here(monkeypatch, hip=None, **changes):
+    properties = Properties(**changes)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index=0: (79 * 10**9, 80 * 10**9))
+    monkeypatch.setattr(torch.version, "hip", hip)
+    monkeypatch.setattr(devices, "MODE", "compiled")
+    devices._chip_here.cache_clear()
+    try:
+        return machine.gpu_here()
+    finally:
+        devices._chip_here.cache_clear()
+
+
+def test_the_card_is_known_by_its_uuid_and_its_place_on_the_bus(monkeypatch):
+    here = card_here(monkeypatch)
+    assert (here.uuid, here.pci, here.accelerator) == (UUID, "0000:1b:00.0", "h100_sxm")
+    assert (here.architecture, here.target, here.known_as) == ("sm_90", "sm_90", UUID)
+    assert machine.why_not_timed(here) == ""
+
+
+def test_a_torch_that_says_neither_still_has_a_card(monkeypatch):
+    here = card_here(monkeypatch, uuid=None, pci_bus_id=None)
+    assert (here.uuid, here.pci, here.known_as) == ("", "", "0")
+
+
+def test_a_slice_of_a_card_is_refused_with_a_sentence(monkeypatch):
+    here = card_here(monkeypatch, name="NVIDIA H100 80GB HBM3 MIG 1g.10gb")
+    assert here.accelerator is None, "the datasheet of the whole card is not its own"
+    assert "is a slice of a NVIDIA H100 80GB HBM3 (MIG)" in machine.why_not_timed(here)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1f2e3d")
+    assert card_here(monkeypatch, name="NVIDIA H100 NVL").slice_of
+
+
+def test_rocm_s_cards_are_known_by_their_architecture(monkeypatch):
+    name = "AMD Instinct MI300X"
+    here = card_here(monkeypatch, hip="6.4", name=name, gcnArchName="gfx942:sramecc+:xnack-")
+    assert (here.target, here.accelerator, here.uuid) == ("gfx942", "mi300x", Properties.uuid)
+    other = card_here(monkeypatch, hip="6.4", name="Radeon", gcnArchName="gfx1100")
+    assert other.target is None
+    assert "is gfx1100, for which there are no plans" in machine.why_not_timed(other)
+
+
+def test_triton_is_found_under_the_names_that_rocm_s_torch_brings_it_under(monkeypatch):
+    def version(name):
+        if name == "pytorch-triton-rocm":
+            return "3.6.0"
+        raise machine.PackageNotFoundError(name)
+
+    monkeypatch.setattr(machine, "version", version)
+    assert machine.software()["triton"] == "3.6.0"
+    monkeypatch.setattr(machine, "TRITON", ("triton",))
+    assert machine.software()["triton"] is None
+
+
+# ----------------------------------------------------------------------------- what Triton needs
+
+
+def test_a_machine_with_compiler_and_headers_lacks_nothing(tools, monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    tool(tools, "gcc", [])
+    (tools / "Python.h").write_text("")
+    monkeypatch.setattr(machine.sysconfig, "get_paths", lambda scheme: {"include": str(tools)})
+    assert machine.no_compiler() == ""
+
+
+def test_a_machine_without_a_compiler_is_told_so(tools, monkeypatch):
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.delenv("CC", raising=False)
+    assert "no C compiler here: Triton builds its driver" in machine.no_compiler()
+    monkeypatch.setenv("CC", "mycc")
+    assert "CC = 'mycc': there is no such program" in machine.no_compiler()
+
+
+def test_a_machine_without_python_s_headers_is_told_so(tools, monkeypatch):
+    monkeypatch.delenv("CC", raising=False)
+    tool(tools, "gcc", [])
+    monkeypatch.setattr(machine.sysconfig, "get_paths", lambda scheme: {"include": str(tools)})
+    assert "holds no Python.h" in machine.no_compiler()
+    assert f"python{sys.version_info.major}.{sys.version_info.minor}-dev" in machine.no_compiler()
