@@ -2,6 +2,7 @@
 
 from kernels.evidence.timed.clocks import Timing
 from kernels.evidence.timed.machine import Device
+from kernels.measure.bench import Bench
 
 CARD = Device("gpu", "Pretended H100", "cpu", "h100_sxm", "sm_90", 10**9, 5 * 10**8, 50 * 2**20, 132)
 
@@ -25,3 +26,26 @@ class Runs:
     def time(self, work, budget=0.3):
         work()
         return Timing(1e-4, 1e-4, 1e-4, 1)
+
+
+class Memory:
+    """What a bench asks of its card beside the time; its context may be lost, as after an illegal access."""
+
+    lost = ""
+
+    def synchronize(self):
+        if Memory.lost:
+            raise RuntimeError(f"{Memory.lost}\nCUDA kernel errors might be asynchronously reported")
+
+    def release(self):
+        pass
+
+
+def bench():
+    """The pretended card on a bench, for a child process or in this one."""
+    return Bench(CARD, lambda: (Says(1e-3), {"cold": "pretended"}), Memory())
+
+
+def describe():
+    """The pretended card as a child describes it."""
+    return CARD, ""

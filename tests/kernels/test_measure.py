@@ -1,133 +1,348 @@
-"""`python -m kernels.measure`: polite without a GPU, atomic and complete with a (pretended) one."""
+"""`python -m kernels.measure`: whatever becomes of a child, what was measured is kept, the rest named."""
 
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 import torch
 
-from kernels import decode_attention, measure
-from kernels.contract.errors import Unsupported
-from kernels.evidence import cpu, launch_overhead, recorded, timed
+from kernels import decode_attention, linear, stream
+from kernels.evidence import cpu, recorded
 from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import ROOT
-from kernels.evidence.timed.ceilings import DATASHEET
-from tests.kernels.fakes import CARD, Says
+from kernels.evidence.timed.ceilings import DATASHEET, Ceilings
+from kernels.measure import command, counters, work
+from kernels.measure.children import Children, Died, TooLate
+from kernels.measure.report import ending, table
+from kernels.measure.run import BUDGET_SPENT, Run
+from tests.kernels.fakes import CARD
 from tests.kernels.toy import experiment as toy
 
+FAKE = Path(__file__).with_name("fake_child.py")
+TWO = {"stream": stream.experiment, "linear": linear.experiment}
 
-def no_counters(*_, **__):
-    raise Unsupported("DRAM bytes were not counted: `ncu` is not installed here.")
+
+@pytest.fixture(autouse=True)
+def asked(tmp_path, monkeypatch):
+    """The log of what children were asked, a line each."""
+    log = tmp_path / "asked"
+    log.write_text("")
+    monkeypatch.setenv("ASKED", str(log))
+    return lambda: log.read_text().splitlines()
 
 
-def gpu(tmp_path, experiments=None, clock=None, counters=no_counters, launches=None, **options):
-    record, lines = measure.empty(CARD, "python -m kernels.measure --out x.json"), []
-    good = measure.measure_gpu(
-        record,
-        experiments or {"toy": toy},
-        CARD,
-        clock or Says(1e-3),
-        tmp_path / "x.json",
-        lines.append,
-        counters=counters,
-        launches=launches,
-        dtype="fp16",  # the interpreter multiplies bf16 wrongly
-        **options,
-    )
-    return good, recorded.load(tmp_path / "x.json"), lines
+def fakes(faults=None, patience=20.0):
+    return Children([sys.executable, str(FAKE), json.dumps(faults or {})], patience=patience)
+
+
+def measured(tmp_path, faults=None, experiments=None, seconds=None, patience=20.0, **options):
+    """A whole run with children that are made up: (run, the record as it lies on the disk, what it told)."""
+    record = {**write.empty(CARD, "python -m kernels.measure --out x.json"), "missing": []}
+    lines, children = [], fakes(faults, patience)
+    until = None if seconds is None else time.monotonic() + seconds
+    run = Run(record, tmp_path / "x.json", CARD, children.ask, lines.append, until, quick=True)
+    try:
+        run.measure(experiments or TWO, **{"launches": False, **options})
+    finally:
+        children.close()
+    return run, recorded.load(tmp_path / "x.json"), lines
+
+
+def points(record, name="linear"):
+    return [p["sizes"] for sweep in record["sweeps"] if sweep["experiment"] == name for p in sweep["points"]]
+
+
+def gaps(record):
+    return [(g["experiment"], g["sizes"] and g["sizes"].get("m"), g["why"]) for g in record["missing"]]
+
+
+# ------------------------------------------------------------------------------- a whole run
+
+
+def test_a_whole_run_makes_a_valid_and_complete_record(tmp_path, asked):
+    run, record, lines = measured(tmp_path, launches=True)
+    assert run.good and record["status"] == "complete" and record["missing"] == []
+    assert record["correct"]["linear"]["verdict"] == "correct"
+    assert [p["m"] for p in points(record)] == [1, 64, 4096], "in the order of the axis, not of worth"
+    assert list(record["ceilings"]) == ["fp32", "bf16"] and "overhead" in record
+    assert asked() == [
+        "check stream", "check linear", "ceilings fp32", "ceilings bf16",
+        "points stream n=268435456 n=16777216 n=67108864", "points linear m=4096 m=1 m=64", "launches",
+    ]  # fmt: skip
+    assert "of vendor" in table(record) and "90 % of theirs" in table(record)
+    assert ending(record, ["--out", "x.json"]) == ["Nothing is missing."]
+
+
+def test_kernels_with_a_goal_come_first_and_the_ends_of_a_sweep_before_its_middle():
+    some = {"mlp": toy, "linear": linear.experiment, "stream.triad": toy, "stream": stream.experiment}
+    every, _ = work.jobs(some, CARD, None, quick=False)
+    assert [job.key for job in every] == ["stream", "linear", "mlp", "stream.triad"]
+    assert [row["m"] for row in every[1].rows][:4] == [4096, 1, 64, 2048]
+
+
+def test_with_minutes_one_point_of_each_kernel_comes_before_the_others(tmp_path, asked):
+    measured(tmp_path, seconds=60)
+    assert asked()[4:] == [
+        "points stream n=268435456", "points linear m=4096",
+        "points stream n=16777216 n=67108864", "points linear m=1 m=64",
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------- what goes wrong
+
+
+def test_out_of_memory_in_the_middle_of_a_sweep_costs_that_point(tmp_path):
+    oom = "failed OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    run, record, lines = measured(tmp_path, {"linear m=1": oom})
+    assert [p["m"] for p in points(record)] == [64, 4096]
+    assert gaps(record) == [("linear", 1, "failed")] and record["status"] == "partial"
+    assert any("linear in bf16 at m = 1" in line and "Tried to allocate 2.00 GiB" in line for line in lines)
+    assert run.good, "a failure is not a wrong result"
+
+
+def test_after_an_illegal_access_another_child_measures_the_rest(tmp_path, asked):
+    fault = "lost AcceleratorError: CUDA error: an illegal memory access was encountered"
+    _, record, _ = measured(tmp_path, {"linear m=4096": fault})
+    assert [p["m"] for p in points(record)] == [1, 64]
+    assert asked()[-2:] == ["points linear m=4096 m=1 m=64", "points linear m=1 m=64"]
+    assert "illegal memory access" in record["missing"][0]["reason"]
+    assert any("The card answered no more" in note for note in record["notes"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("killed", "killed by SIGKILL (as the system does when memory runs out)"),
+        ("segfault", "killed by SIGSEGV"),
+        ("exits", "ended with code 7: ValueError: last words"),
+        (
+            "failed OutOfResources: out of resource: shared memory, Required: 240000",
+            "shared memory, Required",
+        ),
+    ],
+)
+def test_a_child_that_dies_or_a_launch_that_is_refused_costs_one_point(tmp_path, fault, says):
+    _, record, _ = measured(tmp_path, {"linear m=1": fault})
+    assert [p["m"] for p in points(record)] == [64, 4096]
+    assert len(points(record, "stream")) == 3
+    (gap,) = record["missing"]
+    assert (gap["sizes"]["m"], gap["why"]) == (1, "failed") and says in gap["reason"]
+
+
+def test_a_child_that_hangs_is_stopped_and_noted(tmp_path):
+    _, record, _ = measured(tmp_path, {"linear m=1": "hangs"}, patience=1.0)
+    assert [p["m"] for p in points(record)] == [64, 4096]
+    assert "said nothing for 1 s" in record["missing"][0]["reason"]
+
+
+def test_a_kernel_that_costs_two_children_is_left(tmp_path, asked):
+    _, record, _ = measured(tmp_path, {"stream n=268435456": "killed", "stream n=16777216": "killed"})
+    assert points(record, "stream") == [] and len(points(record)) == 3
+    assert [gap["sizes"]["n"] for gap in record["missing"]] == [2**28, 2**24, 2**26]
+    assert "2 processes were lost" in record["missing"][-1]["reason"]
+
+
+def test_a_check_that_kills_its_process_costs_that_kernel(tmp_path):
+    run, record, _ = measured(tmp_path, {"check stream": "segfault"})
+    assert list(record["correct"]) == ["linear"] and len(points(record)) == 3
+    assert record["missing"][0]["sizes"] is None and run.good
+
+
+def test_a_wrong_result_is_named_and_the_run_is_not_good(tmp_path):
+    run, record, _ = measured(tmp_path, {"linear m=1": "wrong"})
+    assert not run.good and gaps(record) == [("linear", 1, "wrong")]
+
+
+def test_a_point_that_does_not_fit_is_left_out_with_its_numbers_and_the_record_is_whole(tmp_path):
+    run, record, _ = measured(tmp_path, {"linear m=4096": "memory"})
+    assert gaps(record) == [("linear", 4096, "memory")] and "needs 9.00 GB" in record["missing"][0]["reason"]
+    assert record["status"] == "complete" and record["sweeps"][-1]["fixed"] == {"k": 8192, "n": 8192}
+    assert ending(record, [])[0] == "Missing:" and len(ending(record, [])) == 2, "no run here will have it"
+
+
+def test_ceilings_that_fail_are_tried_once_more_and_then_named(tmp_path, asked):
+    _, record, _ = measured(tmp_path, {"ceilings": "killed"})
+    assert [line for line in asked() if "ceilings" in line] == ["ceilings fp32"] * 2 + ["ceilings bf16"] * 2
+    assert all("no ceiling in" in gap["reason"] for gap in record["missing"])
+
+
+def test_what_a_library_prints_between_the_lines_is_passed_over(tmp_path):
+    _, record, _ = measured(tmp_path, {"linear m=1": "garbled"})
+    assert len(points(record)) == 3 and record["missing"] == []
+
+
+def test_a_disk_that_is_full_is_told_and_the_run_goes_on(tmp_path, monkeypatch):
+    save, full = recorded.save, [True]
+
+    def saves(record, path):
+        if full[0] and record["sweeps"]:
+            raise OSError(28, "No space left on device")
+        save(record, path)
+
+    monkeypatch.setattr(recorded, "save", saves)
+    record = {**write.empty(CARD, "x"), "missing": []}
+    lines, children = [], fakes()
+    run = Run(record, tmp_path / "x.json", CARD, children.ask, lines.append, quick=True)
+    run.measure(TWO, launches=False)
+    children.close()
+    assert run.unsaved == "No space left on device" and len(points(run.record)) == 3
+    assert sum("can't be written (No space left on device)" in line for line in lines) == 1
+    assert recorded.load(tmp_path / "x.json")["sweeps"] == [], "what was whole before is whole still"
+    monkeypatch.setattr(command.tempfile, "gettempdir", lambda: str(tmp_path / "elsewhere"))
+    assert command._kept(run) is None  # neither there
+    full[0] = False
+    assert command._kept(run) == tmp_path / "x.json" and run.unsaved == ""
+
+
+def test_with_the_disk_full_to_the_end_the_record_goes_to_the_temporary_folder(tmp_path, monkeypatch):
+    save = recorded.save
+
+    def saves(record, path):
+        if path.parent == tmp_path:
+            raise OSError(28, "No space left on device")
+        save(record, path)
+
+    run, *_ = measured(tmp_path)
+    monkeypatch.setattr(recorded, "save", saves)
+    monkeypatch.setattr(command.tempfile, "gettempdir", lambda: str(tmp_path / "elsewhere"))
+    run.save()
+    assert command._kept(run) == tmp_path / "elsewhere" / "x.json"
+    assert len(points(recorded.load(tmp_path / "elsewhere" / "x.json"))) == 3
+
+
+# ---------------------------------------------------------------------------------- the budget
+
+
+def test_the_run_stops_in_time_and_says_what_was_left_out(tmp_path):
+    began = time.monotonic()
+    _, record, _ = measured(tmp_path, {"stream n=67108864": "slow 30"}, seconds=2.5)
+    assert time.monotonic() - began < 8
+    assert record["status"] == "partial" and len(points(record, "stream")) >= 1
+    left = [gap for gap in record["missing"] if gap["why"] == "time"]
+    assert left and all(gap["reason"] == BUDGET_SPENT for gap in left)
+
+
+def test_without_time_nothing_is_asked_and_all_is_listed(tmp_path, asked):
+    _, record, _ = measured(tmp_path, seconds=0.0)
+    assert asked() == []
+    assert [(g["experiment"], g["why"]) for g in record["missing"]] == [
+        ("stream", "time"),
+        ("linear", "time"),
+    ]
+
+
+# ------------------------------------------------------------------------------ the command itself
+
+
+def main(tmp_path, faults=None, *words, patience=20.0):
+    given = ["--out", str(tmp_path / "x.json"), "--kernels", "linear", "--quick", "--no-counters", *words]
+    return command.main(given, children=fakes(faults, patience))
+
+
+def test_what_is_missing_is_listed_with_the_command_that_measures_only_that(tmp_path, asked, capsys):
+    assert main(tmp_path, {"linear m=1": "killed"}) == 3
+    said = capsys.readouterr().out
+    assert "Missing:\n  linear in bf16 at m = 1, k = 8,192, n = 8,192: its process was killed" in said
+    words = said.partition("python -m kernels.measure ")[2].splitlines()[0]
+    assert words.endswith("--no-counters --resume")
+    before = len(asked())
+    assert main(tmp_path, None, "--resume") == 0
+    assert asked()[before:] == ["describe", "check linear", "points linear m=1"], "and nothing again"
+    record = recorded.load(tmp_path / "x.json")
+    assert [p["m"] for p in points(record)] == [1, 64, 4096] and record["status"] == "complete"
+    assert "Nothing is missing." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("fault", "code"), [(None, 0), ("wrong", 1), ("memory", 0), ("killed", 3)])
+def test_the_exit_code_says_how_it_went(tmp_path, fault, code):
+    assert main(tmp_path, {"linear m=1": fault} if fault else None) == code
+
+
+def test_a_record_of_another_card_or_code_is_not_gone_on_with(tmp_path, capsys):
+    main(tmp_path)
+    record = recorded.load(tmp_path / "x.json")
+    recorded.save({**record, "commit": "0123456"}, tmp_path / "x.json")
+    assert main(tmp_path, None, "--resume") == 2
+    assert "commit = '0123456', and here it is" in capsys.readouterr().err
+    (tmp_path / "x.json").unlink()
+    assert main(tmp_path, None, "--resume") == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_nowhere_to_write_is_said_before_anything_is_measured(tmp_path, asked, capsys):
+    (tmp_path / "file").write_text("")
+    assert command.main(["--out", str(tmp_path / "file" / "x.json")], children=fakes()) == 2
+    assert "--out" in capsys.readouterr().err and asked() == ["describe"]
+
+
+def test_a_card_that_can_not_be_described_is_nothing_to_measure_on(tmp_path, capsys):
+    assert main(tmp_path, {"describe": "segfault"}) == 2
+    assert "could not even be described: its process was killed by SIGSEGV" in capsys.readouterr().err
+
+
+def test_ctrl_c_keeps_what_was_measured_and_lists_the_rest(tmp_path, capsys):
+    def press():
+        while not (tmp_path / "x.json").exists() or not points(recorded.load(tmp_path / "x.json")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    assert main(tmp_path, {"linear m=1": "hangs"}) == 130
+    record = recorded.load(tmp_path / "x.json")
+    assert record["status"] == "partial" and [p["m"] for p in points(record)] == [4096]
+    assert gaps(record) == [("linear", 1, "stopped"), ("linear", 64, "stopped")]
+    assert "--resume" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_it_refuses_politely(tmp_path, capsys):
-    assert measure.main(["--out", str(tmp_path / "x.json")]) == 2
+    assert command.main(["--out", str(tmp_path / "new" / "x.json")]) == 2
     assert "Nothing to measure: no GPU here. Run this on a machine with a GPU" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_unknown_kernel_lists_the_known_ones(tmp_path, capsys):
-    assert measure.main(["--out", str(tmp_path / "x.json"), "--kernels", "lineer"]) == 2
+    assert command.main(["--out", str(tmp_path / "x.json"), "--kernels", "lineer"]) == 2
     assert "'lineer': there is no such kernel; choose from" in capsys.readouterr().err
 
 
-def test_a_whole_run_makes_a_valid_and_complete_record(tmp_path):
-    good, record, lines = gpu(tmp_path)
-    assert good and record["status"] == "complete"
-    assert record["device"]["name"] == "Pretended H100"
-    assert record["correct"]["toy"]["verdict"] == "correct"
-    assert [p["sizes"]["m"] for p in record["sweeps"][0]["points"]] == [1, 16, 256]
-    assert record["ceilings"]["fp16"]["peak_by"] in ("torch.matmul 2048", "kernels.matmul")
-    assert record["notes"] == ["DRAM bytes were not counted: `ncu` is not installed here."]
-    assert lines[0].startswith("Pretended H100: checking 1 kernels")
-    assert "[1/1] toy: 3 points" in lines[-1]
-    assert "of roof" in measure.table(record)
+@pytest.mark.parametrize("minutes", ["0", "-1", "soon", "nan"])
+def test_minutes_are_some(tmp_path, minutes, capsys):
+    with pytest.raises(SystemExit):
+        command.arguments(["--out", "x.json", "--minutes", minutes])
+    assert "give the minutes that it may take" in capsys.readouterr().err
 
 
-def test_hardware_counters_are_kept_where_they_can_be_read(tmp_path):
-    _, record, _ = gpu(tmp_path, counters=lambda *_, **__: (1000.0, 24.0))
-    assert [p["dram_bytes"] for p in record["sweeps"][0]["points"]] == [1024.0, None, 1024.0]
+def test_every_dtype_of_a_kernel_may_be_asked_for():
+    assert command.arguments(["--out", "x.json", "--dtype", "fp8"]).dtype == "fp8"
+    assert command.arguments(["--out", "x.json"]).counters
+    assert not command.arguments(["--out", "x.json", "--no-counters"]).counters
 
 
-def test_the_cost_of_a_launch_is_kept_with_the_bandwidth_just_measured(tmp_path):
-    line = launch_overhead.Line("noop", "graph", (1, 2), (3e-6, 5e-6))
-    law = launch_overhead.Law("graph", 32, (512, 1024), (1e-5, 4e-5), (3e-5, 6e-5))
-    asked = {}
-
-    def launches(device, **options):
-        asked.update(options)
-        return launch_overhead.Overhead(device.name, *options["bandwidth"], (line,), (law,))
-
-    _, record, lines = gpu(tmp_path, launches=launches)
-    assert asked["bandwidth"][0] == record["ceilings"]["fp16"]["bandwidth"]
-    assert "launch: noop, graph: 2.00 µs each" in lines
-    (kept,) = launch_overhead.recorded([record])
-    assert (kept.lines, kept.laws, kept.rung) == ((line,), (law,), "recorded")
+def test_a_dtype_that_the_card_lacks_is_not_taken_though_it_was_asked_for():
+    a100 = dataclasses.replace(CARD, accelerator="a100_80gb_sxm", target="sm_80")
+    assert work.chosen_dtype(decode_attention.experiment, CARD, "fp8") == "fp8"
+    assert work.chosen_dtype(decode_attention.experiment, a100, "fp8") == "bf16"
 
 
-def test_a_launch_that_cannot_be_timed_is_a_note(tmp_path):
-    def launches(device, **options):
-        raise Unsupported("The cost of a launch is not measured yet: no clock.")
-
-    good, record, _ = gpu(tmp_path, launches=launches)
-    assert good and "overhead" not in record
-    assert record["notes"][-1] == "The cost of a launch is not measured yet: no clock."
-
-
-def test_a_wrong_kernel_is_named_and_not_timed(tmp_path):
-    wrong = dataclasses.replace(toy, run=lambda x, w: torch.zeros(x.shape[0], w.shape[1]))
-    good, record, _ = gpu(tmp_path, {"toy": wrong})
-    assert not good and record["sweeps"] == []
-    assert "relative error" in record["correct"]["toy"]["verdict"]
-
-
-def test_an_impossible_result_is_kept_flagged_and_out_of_figures(tmp_path):
-    good, record, _ = gpu(tmp_path, clock=Says(*[1e-3] * 5, 1e-12))
-    assert not good
-    assert all("Impossible result" in p["alarms"][0] for p in record["sweeps"][0]["points"])
-    assert recorded.points("toy", records=[record]) == ()
-    assert "impossible" in measure.table(record)
-
-
-def test_a_run_that_is_cut_short_keeps_the_sweeps_it_had(tmp_path):
-    class Dying(Says):
-        def time(self, work, budget=0.3):
-            if len(self.budgets) >= 8:
-                raise KeyboardInterrupt
-            return super().time(work, budget)
-
-    with pytest.raises(KeyboardInterrupt):
-        gpu(tmp_path, {"toy": toy, "again": dataclasses.replace(toy, name="again")}, Dying(1e-3))
-    record = recorded.load(tmp_path / "x.json")
-    assert record["status"] == "partial"
-    assert [s["experiment"] for s in record["sweeps"]] == ["toy"]
+def test_a_kernel_that_this_card_can_not_run_is_noted(tmp_path):
+    only = dataclasses.replace(decode_attention.experiment, dtypes=("fp8",))
+    t4 = dataclasses.replace(CARD, name="Pretended T4", accelerator="t4", target="sm_75")
+    found, refused = work.jobs({"decode_attention": only}, t4, None, quick=True)
+    assert found == [] and "runs in fp8; Pretended T4 has" in refused[0][1]
 
 
 def test_the_cpu_must_be_asked_for_and_is_labelled(tmp_path, monkeypatch, capsys):
     small = lambda **_: cpu.cpu_roofline(size=256, rows=(1, 8), widths=(4,), budget=0.01)  # noqa: E731
-    monkeypatch.setattr(measure, "cpu_roofline", small)
-    assert measure.main(["--device", "cpu", "--out", str(tmp_path / "cpu.json")]) == 0
+    monkeypatch.setattr(command, "cpu_roofline", small)
+    assert command.main(["--device", "cpu", "--out", str(tmp_path / "cpu.json")]) == 0
     record = recorded.load(tmp_path / "cpu.json")
     assert record["kind"] == "cpu" and "torch's kernels" in record["notes"][0]
     assert {s["experiment"] for s in record["sweeps"]} == {"torch linear", "torch dial"}
@@ -140,8 +355,9 @@ def test_the_command_needs_no_package_of_the_book(tmp_path):
     code = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({absent!r}))\n"  # None makes an import of it fail
-        "from kernels import measure\n"
-        f"sys.exit(measure.main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
+        "from kernels.measure import worker\n"
+        "from kernels.measure.command import main\n"
+        f"sys.exit(main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -154,37 +370,80 @@ def test_the_command_needs_no_package_of_the_book(tmp_path):
     assert (done.returncode, "there is no such kernel" in done.stderr) == (2, True), done.stderr
 
 
-def test_provenance_is_complete(tmp_path):
-    record = measure.empty(CARD, "python -m kernels.measure --out x.json")
+def test_provenance_is_complete():
+    record = write.empty(CARD, "python -m kernels.measure --out x.json")
     assert json.loads(json.dumps(record))["software"].keys() >= {"python", "torch", "triton", "numpy", "cuda"}
     assert record["commit"] and record["date"].endswith("+00:00")
 
 
 def test_two_dtypes_of_one_run_whose_ratio_is_impossible_are_noted(tmp_path):
-    record, lines = measure.empty(CARD, "python -m kernels.measure --out x.json"), []
-    bf16 = timed.Ceilings("bf16", 3e12, "torch copy", 7e14, "torch.matmul 8192", {}, {})
+    bf16 = Ceilings("bf16", 3e12, "torch copy", 7e14, "torch.matmul 8192", {}, {})
     fp8 = dataclasses.replace(bf16, dtype="fp8", peak=7e14 * 2.5)
-    record["ceilings"] = {tops.dtype: write.ceilings_as_record(tops) for tops in (bf16, fp8)}
-    out = tmp_path / "x.json"
-    assert not measure.measure_gpu(record, {}, CARD, Says(1e-3), out, lines.append, launches=None)
-    assert "Impossible result: FP8 over BF16 is 125 % of the ratio 2" in recorded.load(out)["notes"][0]
-    from_datasheet = dataclasses.replace(fp8, peak_by=DATASHEET)
-    record["ceilings"]["fp8"], record["notes"] = write.ceilings_as_record(from_datasheet), []
-    assert measure.measure_gpu(record, {}, CARD, Says(1e-3), out, lines.append, launches=None)
+    for other, good in ((fp8, False), (dataclasses.replace(fp8, peak_by=DATASHEET), True)):
+        record = {**write.empty(CARD, "x"), "missing": []}
+        record["ceilings"] = {tops.dtype: write.ceilings_as_record(tops) for tops in (bf16, other)}
+        run = Run(record, tmp_path / "x.json", CARD, fakes().ask, lambda line: None)
+        run.measure({}, launches=False)
+        assert run.good is good
+        noted = any("FP8 over BF16 is 125 % of the ratio 2" in note for note in record["notes"])
+        assert noted is not good
 
 
-def test_a_kernel_whose_ceiling_nothing_can_say_is_left_out_with_a_sentence(tmp_path, monkeypatch):
-    def refuses(*_):
-        raise Unsupported("dtype = 'fp16': nothing says how fast Some card is in it.")
-
-    monkeypatch.setattr(timed, "ceilings", refuses)
-    good, record, lines = gpu(tmp_path)
-    assert good and record["status"] == "complete" and record["sweeps"] == []
-    assert record["notes"] == ["Not timed: toy: dtype = 'fp16': nothing says how fast Some card is in it."]
-    assert any("nothing says how fast" in line for line in lines)
+# --------------------------------------------------------------------------- counters and children
 
 
-def test_a_dtype_that_the_card_lacks_is_not_taken_though_it_was_asked_for():
-    a100 = dataclasses.replace(CARD, accelerator="a100_80gb_sxm", target="sm_80")
-    assert measure._dtype(decode_attention.experiment, CARD, "fp8") == "fp8"
-    assert measure._dtype(decode_attention.experiment, a100, "fp8") == "bf16"
+def test_counters_come_last_for_the_ends_of_each_sweep_in_one_process(tmp_path):
+    calls = []
+
+    def read(requests, timeout):
+        calls.append(requests)
+        return ["DRAM bytes were not counted: no", *[(1000.0, 24.0)] * (len(requests) - 1)]
+
+    *_, lines = measured(tmp_path, counters=lambda run, jobs: counters.count(run, jobs, read))
+    record = recorded.load(tmp_path / "x.json")
+    (requests,) = calls
+    assert [r["sizes"].get("m") for r in requests] == [None, None, 1, 4096]
+    assert requests[2]["experiment"] == "kernels.linear:experiment"
+    assert [p["dram_bytes"] for p in record["sweeps"][-1]["points"]] == [1024.0, None, 1024.0]
+    assert record["sweeps"][0]["points"][0]["dram_bytes"] is None
+    assert "stream: DRAM bytes were not counted: no" in record["notes"], "and linear's were counted"
+
+
+def test_a_child_that_is_started_ahead_does_the_next_work():
+    children = fakes()
+    list(children.ask({"task": "describe"}))
+    ahead = children._spare
+    assert ahead.alive
+    list(children.ask({"task": "describe"}, ahead=False))
+    assert not ahead.alive and children._spare is None
+
+
+def test_a_child_is_gone_when_its_work_is_over_however_it_ended():
+    for fault, error in (("hangs", TooLate), ("killed", Died)):
+        children = fakes({"describe": fault})
+        with pytest.raises(error):
+            list(children.ask({"task": "describe"}, until=time.monotonic() + 2, ahead=False))
+    children.close()
+
+
+def test_the_real_worker_ends_with_its_parent():
+    """Its standard input ends when the parent dies: it must not go on with the card for itself."""
+    code = "import os, sys, threading, time\nfrom kernels.measure import worker\n" \
+           "threading.Thread(target=worker._end_with_parent).start()\ntime.sleep(60)\n"  # fmt: skip
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=ROOT)
+    child.stdin.close()
+    assert child.wait(timeout=50) == 1
+
+
+def test_one_kernel_from_end_to_end_in_real_children(tmp_path):
+    """On the pretended card, in Triton's interpreter: the protocol of the parent is that of the worker."""
+    record, lines = {**write.empty(CARD, "x"), "missing": []}, []
+    children = Children(interpret=True)
+    run = Run(record, tmp_path / "x.json", CARD, children.ask, lines.append, quick=True,
+              bench="tests.kernels.fakes:bench")  # fmt: skip
+    run.measure({"toy": toy}, dtype="fp16", launches=False)  # the interpreter multiplies bf16 wrongly
+    children.close()
+    kept = recorded.load(tmp_path / "x.json")
+    assert run.good and kept["status"] == "complete" and kept["missing"] == [], (lines, kept["missing"])
+    assert [p["sizes"]["m"] for p in kept["sweeps"][0]["points"]] == [1, 16, 256]
+    assert kept["cold_cache"] == {"cold": "pretended"}

@@ -1,7 +1,9 @@
 """DRAM bytes as the hardware counted them, through Nsight Compute (`ncu`) where it may be used.
 
-The formula predicts compulsory bytes; only the memory controller knows what was really moved. The
-kernel runs once in a process of its own under `ncu`, which flushes the caches before it.
+The formula predicts compulsory bytes; only the memory controller knows what was really moved. All
+kernels and sizes run once each in one process under `ncu`, which flushes the caches before every
+launch: starting it, and importing torch and Triton, costs more than most of what it counts. A launch
+of the kernel that does nothing stands before each, so that the table can be cut.
 """
 
 from __future__ import annotations
@@ -13,13 +15,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kernels.contract.errors import Unsupported
-from kernels.contract.experiment import Experiment
-from kernels.evidence.addresses import address, find
+from kernels.evidence.addresses import find
 from kernels.evidence.child_process import ROOT, environment
 
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
@@ -32,48 +33,90 @@ def ncu_path() -> str | None:
     return shutil.which("ncu") or shutil.which("ncu", path=str(Path(home) / "bin"))
 
 
-def dram_bytes(
-    experiment: Experiment,
+Counts = tuple[float, float]
+MARK = "noop_kernel"  # the launch that stands before each request's own
+
+
+def all_bytes(
+    requests: Sequence[Mapping[str, Any]],
     *,
-    dtype: str,
-    sizes: Mapping[str, int],
+    timeout: float = 600,
     call: Callable[..., Any] = subprocess.run,
     ncu: str | None = None,
-) -> tuple[float, float]:
-    """(bytes read, bytes written) by one run of `experiment`, all its launches together.
+) -> list[Counts | str]:
+    """For each request (bytes read, bytes written) by one run, all its launches together; or why not.
 
-    call, ncu: how and what to start, for tests. Raises Unsupported, saying why, where the counters
-    can't be read.
+    requests: {"experiment": its address, "dtype", "sizes"}. call, ncu: how and what to start, for
+    tests. Raises Unsupported, saying why, where the counters can't be read at all.
     """
     ncu = ncu or ncu_path()
     if ncu is None:
         raise Unsupported("DRAM bytes were not counted: `ncu` (NVIDIA Nsight Compute) is not installed here.")
-    request = json.dumps({"experiment": address(experiment), "dtype": dtype, "sizes": dict(sizes)})
     command = [
         ncu, "--csv", "--print-units", "base", "--profile-from-start", "off",
-        "--metrics", f"{READ},{WRITE}", sys.executable, "-m", "kernels.evidence.timed.dram", request,
+        "--metrics", f"{READ},{WRITE}", sys.executable, "-m", "kernels.evidence.timed.dram",
     ]  # fmt: skip
     try:
         done = call(
             command,
+            input=json.dumps([dict(one) for one in requests]),
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=300,
+            timeout=timeout,
             cwd=ROOT,
             env=environment(interpret=False),
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise Unsupported(f"DRAM bytes were not counted: `ncu` did not run ({error}).") from None
+        first = str(error).partition("\n")[0]
+        raise Unsupported(f"DRAM bytes were not counted: `ncu` did not run ({first[:200]}).") from None
     if "ERR_NVGPUCTRPERM" in done.stdout + done.stderr:
         raise Unsupported(
             "DRAM bytes were not counted: the driver lets only administrators read GPU counters here "
             "(ERR_NVGPUCTRPERM); an administrator can allow it for everybody."
         )
-    return parse(done.stdout)
+    return parse_all(done.stdout, len(requests))
 
 
-def parse(text: str) -> tuple[float, float]:
+def parse_all(text: str, count: int) -> list[Counts | str]:
+    """The table of `ncu --csv`, cut at each launch of MARK: the bytes of each request, or why not.
+
+    The program says with a line "failed INDEX: why" what it could not run. Raises Unsupported if there is
+    no table.
+    """
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        raise Unsupported("DRAM bytes were not counted: `ncu` printed no table; no kernel was profiled.")
+    head, *rows = [line for line in lines[start:] if line.startswith('"')]
+    name = next(csv.reader([head])).index("Kernel Name")
+    groups: list[list[str]] = []
+    marks: set[str] = set()
+    for row in rows:
+        fields = next(csv.reader([row]))
+        if fields[name].startswith(MARK):
+            if fields[0] not in marks:  # a launch has a row for each counter
+                marks.add(fields[0])
+                groups.append([])
+        elif groups:
+            groups[-1].append(row)
+    said = {}
+    for line in lines[:start]:
+        if line.startswith("failed "):
+            index, _, reason = line.removeprefix("failed ").partition(": ")
+            said[index] = reason
+    found: list[Counts | str] = []
+    for i in range(count):
+        try:
+            if str(i) in said:
+                raise Unsupported(f"DRAM bytes were not counted: {said[str(i)]}")
+            found.append(parse("\n".join([head, *(groups[i] if i < len(groups) else [])])))
+        except Unsupported as error:
+            found.append(str(error))
+    return found
+
+
+def parse(text: str) -> Counts:
     """(bytes read, bytes written), summed over the kernels in the CSV that `ncu --csv` prints.
 
     The program's own lines and ncu's `==PROF==` lines come before the table. Raises Unsupported if
@@ -102,20 +145,33 @@ def parse(text: str) -> tuple[float, float]:
     return totals[READ], totals[WRITE]
 
 
-def main(request: str) -> None:
-    """Run one experiment once between the profiler's start and stop; it was compiled before."""
+def main() -> None:
+    """Run each request of standard input once between the profiler's start and stop; compiled before."""
     import torch
 
-    asked = json.loads(request)
-    experiment = find(asked["experiment"])
-    inputs = experiment.inputs(**asked["sizes"], dtype=asked["dtype"], device="cuda", seed=0)
-    experiment.run(**inputs)
-    torch.cuda.synchronize()
-    torch.cuda.profiler.start()
-    experiment.run(**inputs)
-    torch.cuda.synchronize()
-    torch.cuda.profiler.stop()
+    from kernels import noop
+
+    nothing = torch.empty(1, device="cuda")
+    noop.noop(nothing)
+    for i, asked in enumerate(json.load(sys.stdin)):
+        try:
+            experiment = find(asked["experiment"])
+            inputs = experiment.inputs(**asked["sizes"], dtype=asked["dtype"], device="cuda", seed=0)
+            experiment.run(**inputs)
+            torch.cuda.synchronize()
+            run: Callable[[], Any] = lambda e=experiment, x=inputs: e.run(**x)  # noqa: E731
+        except Exception as error:  # noqa: BLE001 - told; the others are counted
+            first = str(error).strip().partition("\n")[0]
+            print(f"failed {i}: {type(error).__name__}: {first}", flush=True)
+            run = lambda: None  # noqa: E731 - its mark stands, so that the others keep their places
+        torch.cuda.profiler.start()
+        noop.noop(nothing)
+        run()
+        torch.cuda.synchronize()
+        torch.cuda.profiler.stop()
+        inputs = run = None  # type: ignore[assignment]
+        torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

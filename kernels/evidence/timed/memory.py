@@ -28,6 +28,10 @@ DRAWN = 4  # bytes of a random number before it is rounded to what is stored
 COPIES = 3  # of what a run makes: its own, that of warming a graph up, and the graph's
 
 
+class TooLarge(Unsupported):
+    """A size that doesn't fit into the memory that is free; the message has both numbers."""
+
+
 @dataclass(frozen=True)
 class Need:
     """Bytes that one size of an experiment takes at most, and when.
@@ -56,7 +60,7 @@ class Need:
 def need(experiment: Experiment, dtype: str, sizes: Mapping[str, int], available: int | None = None) -> Need:
     """What this size takes; its reference is cut into as few pieces as fit into `available` bytes.
 
-    Raises Unsupported, with both numbers, where it doesn't fit even so.
+    Raises TooLarge, with both numbers, where it doesn't fit even so.
     """
     inputs, made, drawing = _tensors(experiment, dtype, sizes)
     whole = inputs + made + reference_bytes(experiment, dtype, sizes)
@@ -71,7 +75,7 @@ def need(experiment: Experiment, dtype: str, sizes: Mapping[str, int], available
                 checking = inputs + made + reference_bytes(experiment, dtype, part)
                 if checking <= available:
                     return Need(inputs, made, drawing, checking, pieces, rows)
-    raise Unsupported(
+    raise TooLarge(
         f"{experiment.key} in {dtype} at {described(sizes)} needs {found.most / 1e9:.2f} GB and "
         f"{available / 1e9:.2f} GB are free: close other GPU programs, or take a larger card for it."
     )

@@ -1,0 +1,225 @@
+"""The command line: what was asked for, the run, and what is said at its end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import kernels.measure as package
+from kernels.evidence import recorded
+from kernels.evidence.cpu import cpu_roofline
+from kernels.evidence.experiments import all_experiments, choose
+from kernels.evidence.recorded import write
+from kernels.evidence.timed.cpu import LABEL
+from kernels.evidence.timed.machine import Device, cpu_here
+from kernels.measure import counters
+from kernels.measure.bench import HERE
+from kernels.measure.children import Children, Died
+from kernels.measure.report import ending, table
+from kernels.measure.run import Run, Tell
+
+DONE, WRONG, NOTHING, MISSING, INTERRUPTED = 0, 1, 2, 3, 130
+RESERVE = 5.0  # seconds of the minutes that are kept for the end
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    about = (package.__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels.measure",
+        description=about[0],
+        epilog=about[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    known = list(dict.fromkeys(d for one in all_experiments().values() for d in one.dtypes))
+    parser.add_argument("--out", required=True, type=Path, help="the record to write (JSON)")
+    parser.add_argument("--kernels", help="comma-separated names; all kernels by default")
+    parser.add_argument(
+        "--dtype", choices=known, help="where a kernel has it; by default, and else, its best here"
+    )
+    parser.add_argument("--quick", action="store_true", help="three points a sweep and shorter timing")
+    parser.add_argument(
+        "--minutes", type=_minutes, help="be done by then: the most telling first, the rest is listed"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="measure what is missing in --out, and add it there"
+    )
+    parser.add_argument(
+        "--counters",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="count DRAM bytes with ncu, after all else, where it may be used",
+    )
+    parser.add_argument(
+        "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: this CPU's roofline, by torch"
+    )
+    return parser.parse_args(words)
+
+
+def _minutes(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r}: give the minutes that it may take, 8 for example")
+    return value
+
+
+def main(
+    words: Sequence[str] | None = None,
+    *,
+    children: Children | None = None,
+    bench: str = HERE,
+    describe: str | None = None,
+) -> int:
+    """Measure, write the record, print a table; returns the exit code.
+
+    children, bench, describe: who measures and on what, for tests and a rehearsal.
+    """
+    began = time.monotonic()
+    asked = arguments(words)
+    given = list(sys.argv[1:] if words is None else words)
+    command = "python -m kernels.measure " + shlex.join(given)
+    tell: Tell = lambda line: print(line, flush=True)  # noqa: E731
+    if asked.device == "cpu":
+        return _cpu(asked, command, tell)
+    try:
+        names = [n.strip() for n in asked.kernels.split(",")] if asked.kernels else None
+        experiments = choose(names)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return NOTHING
+    children = children or Children()
+    with contextlib.closing(children), _terminated():
+        device, reason = _device(children, describe)
+        if device is None or reason:
+            print(
+                f"Nothing to measure: {reason}. Run this on a machine with a GPU and without "
+                "TRITON_INTERPRET, or add --device cpu to record this CPU's own roofline.",
+                file=sys.stderr,
+            )
+            return NOTHING
+        try:
+            record = _record(asked, device, command)
+            recorded.save(record, asked.out)
+        except (OSError, recorded.RecordError, ValueError) as error:
+            print(f"--out {asked.out}: {error}", file=sys.stderr)
+            return NOTHING
+        until = began + 60 * asked.minutes - RESERVE if asked.minutes else None
+        run = Run(record, asked.out, device, children.ask, tell, until, asked.quick, bench)
+        code = None
+        try:
+            run.measure(
+                experiments,
+                dtype=asked.dtype,
+                launches=names is None,
+                counters=counters.count if asked.counters else None,
+            )
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+            run.stopped("stopped by hand")
+    tell(table(record))
+    for line in ending(record, given):
+        tell(line)
+    where = _kept(run)
+    tell(f"wrote {where}" if where else "the record could not be written anywhere")
+    if code is not None:
+        return code
+    if not run.good:
+        return WRONG
+    failed = any(gap["why"] == "failed" for gap in record["missing"])
+    return MISSING if failed or where != asked.out else DONE
+
+
+def _kept(run: Run) -> Path | None:
+    """Where the record lies: where it was asked for, or, with that disk full, in the temporary folder."""
+    if not run.unsaved:
+        return run.out
+    run.save()
+    if not run.unsaved:
+        return run.out
+    other = Path(tempfile.gettempdir()) / run.out.name
+    with contextlib.suppress(OSError):
+        recorded.save(run.record, other)
+        return other
+    return None
+
+
+@contextlib.contextmanager
+def _terminated() -> Any:
+    """Inside, a request to end (SIGTERM, as a batch system sends it) is what Ctrl-C is."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread: somebody else's to handle
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _device(children: Children, describe: str | None) -> tuple[Device | None, str]:
+    """The card that is here, as a child sees it; and why nothing can be measured on it, or ""."""
+    try:
+        for event in children.ask({"task": "describe", "describe": describe}):
+            if event["is"] == "failed":
+                return None, event["reason"]
+            if event["is"] == "device":
+                found = Device(**event["device"]) if event["device"] else None
+                return found, event["reason"]
+    except Died as error:
+        return None, f"the card could not even be described: {error}"
+    return None, "no card was described"
+
+
+def _record(asked: argparse.Namespace, device: Device, command: str) -> dict[str, Any]:
+    """An empty record, or with --resume the one that is there, if it is of this card and this code."""
+    fresh = {**write.empty(device, command), "missing": []}
+    if not asked.resume:
+        return fresh
+    kept = recorded.load(asked.out)
+    for field, mine, theirs in (
+        ("device.name", device.name, kept["device"]["name"]),
+        ("commit", fresh["commit"], kept["commit"]),
+        ("software", fresh["software"], kept["software"]),
+    ):
+        if mine != theirs:
+            raise ValueError(
+                f"{field} = {theirs!r}, and here it is {mine!r}: one record is of one card and one code; "
+                "leave --resume out, and give --out another name."
+            )
+    again = f"Resumed {fresh['date']}: {command}"
+    return {**kept, "status": "partial", "missing": [], "notes": [*kept["notes"], again]}
+
+
+def _cpu(asked: argparse.Namespace, command: str, tell: Tell) -> int:
+    record = write.empty(cpu_here(), command)
+    measure_cpu(record, asked.quick)
+    record["status"] = "complete"
+    recorded.save(record, asked.out)
+    tell(table(record))
+    tell(f"wrote {asked.out}")
+    return DONE
+
+
+def measure_cpu(record: dict[str, Any], quick: bool) -> None:
+    """Fill `record` with this CPU's roofline by torch, under names of its own: no run of ours."""
+    line = cpu_roofline(budget=0.05 if quick else 0.15)
+    record["notes"].append(f"{LABEL}: torch's kernels in fp32, not this repository's.")
+    record["ceilings"]["fp32"] = write.ceilings_as_record(line.ceilings)
+    for name, axis, points in (("torch linear", "m", line.linear), ("torch dial", "k", line.dial)):
+        record["sweeps"].append(write.sweep_as_record(name, axis, "fp32", points))

@@ -1,0 +1,59 @@
+"""The record as text: a table, what is missing, and the command that measures only that."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from book.drawing.number_text import si
+from book.drawing.tables import table as as_table
+from kernels.measure.work import AGAIN, sentence
+
+
+def table(record: Mapping[str, Any]) -> str:
+    """The record as a short text table."""
+    lines = [f"{record['device']['name']}, {record['status']}, commit {record['commit']}"]
+    for dtype, tops in record["ceilings"].items():
+        lines.append(
+            f"ceilings in {dtype}: {si(tops['bandwidth'], 'B/s')} ({tops['bandwidth_by']}), "
+            f"{si(tops['peak'], 'FLOP/s')} ({tops['peak_by']})"
+        )
+    rows = [_row(done, point) for done in record["sweeps"] for point in done["points"]]
+    if rows:
+        lines.append(repr(as_table(rows, list(rows[0]))))
+    lines += [
+        f"launch: {one['work']}, {one['way']}: {si(one['per_launch'], 's')} each"
+        for one in record.get("overhead", {}).get("lines", ())
+        if "per_launch" in one
+    ]
+    return "\n".join([*lines, *record["notes"]])
+
+
+def _row(done: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, str]:
+    vendor = point.get("baseline") or {}
+    return {
+        "kernel": f"{done['experiment']} {done['dtype']}",
+        "size": f"{done['axis']} = {point['sizes'][done['axis']]:,}",
+        "time": si(point["seconds"], "s"),
+        "traffic": si(point["bytes_per_s"], "B/s"),
+        "arithmetic": si(point["flops_per_s"], "FLOP/s"),
+        "of roof": f"{100 * point['of_roof']:.0f} %" if point.get("of_roof") else "",
+        "of vendor": f"{100 * vendor['share']:.0f} % of {vendor['name']}" if "share" in vendor else "",
+        "": "impossible" if point["alarms"] else "",
+    }
+
+
+def ending(record: Mapping[str, Any], given: Sequence[str]) -> list[str]:
+    """What is missing, a line each, and the command that measures only that.
+
+    given: the words of the command line of this run.
+    """
+    gaps = record.get("missing", [])
+    if not gaps:
+        return ["Nothing is missing."] if record["status"] == "complete" else []
+    lines = ["Missing:", *(f"  {line}" for line in dict.fromkeys(map(sentence, gaps)))]
+    if any(gap["why"] in AGAIN for gap in gaps) or record["status"] == "partial":
+        words = [*given, *([] if "--resume" in given else ["--resume"])]
+        lines += ["This measures only what is missing:", f"  python -m kernels.measure {shlex.join(words)}"]
+    return lines
