@@ -6,12 +6,14 @@ in tests and in a rehearsal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kernels.contract.errors import Unsupported
-from kernels.evidence.timed.clocks import Clock
+from kernels.evidence.timed.clocks import Clock, GraphClock
+from kernels.evidence.timed.cold_cache import gpu_clock
+from kernels.evidence.timed.gpu import TorchGpu
 from kernels.evidence.timed.machine import Device, gpu_here, why_not_timed
 
 HERE = "kernels.measure.bench:here"
@@ -68,17 +70,20 @@ def describe() -> tuple[Device | None, str]:
     return device, why_not_timed(device)
 
 
-def here() -> Bench:
-    """The first GPU that torch can use. Raises Unsupported where nothing can be timed."""
-    from kernels.evidence.timed.cold_cache import gpu_clock
-    from kernels.evidence.timed.gpu import TorchGpu
+def here(cold: Mapping[str, Any] | None = None) -> Bench:
+    """The first GPU that torch can use. Raises Unsupported where nothing can be timed.
 
+    cold: what another process of this run found a cold cache to be (see timed.cold_cache), if one did.
+    """
     device, reason = describe()
     if device is None or reason:
         raise Unsupported(f"Nothing to measure: {reason}.")
+    gpu = TorchGpu(device.torch_device, device.l2_bytes)
 
     def clock() -> tuple[Clock, dict[str, Any]]:
-        made, cold = gpu_clock(device)
-        return made, cold.as_record()
+        if cold:
+            return GraphClock(gpu, cold["kept"]), dict(cold)
+        made, found = gpu_clock(device, gpu)
+        return made, found.as_record()
 
-    return Bench(device, clock, TorchGpu(device.torch_device))
+    return Bench(device, clock, gpu)

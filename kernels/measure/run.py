@@ -135,8 +135,9 @@ class Run:
         """
         if self._late():
             return "late"
+        shared = {"bench": self.bench, "cold": self.record.get("cold_cache")}
         try:
-            for event in self.ask({"bench": self.bench, **what}, until=self.until):
+            for event in self.ask({**shared, **what}, until=self.until):
                 if event["is"] == "lost":
                     self._note(f"The card answered no more, and another process went on: {event['reason']}")
                     return "lost"

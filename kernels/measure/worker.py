@@ -39,7 +39,7 @@ def answer(request: Mapping[str, Any], tell: Tell) -> None:
         if request["task"] == "describe":
             _describe(request, tell)
         else:
-            TASKS[request["task"]](request, find(request["bench"])(), tell)
+            TASKS[request["task"]](request, find(request["bench"])(request.get("cold")), tell)
     except Exception as error:  # noqa: BLE001 - the parent notes it and goes on
         tell("failed", sizes=None, **_why(error))
     tell("done")

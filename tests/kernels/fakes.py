@@ -41,9 +41,9 @@ class Memory:
         pass
 
 
-def bench():
+def bench(cold=None):
     """The pretended card on a bench, for a child process or in this one."""
-    return Bench(CARD, lambda: (Says(1e-3), {"cold": "pretended"}), Memory())
+    return Bench(CARD, lambda: (Says(1e-3), {"kept": "pretended"}), Memory())
 
 
 def describe():

@@ -446,4 +446,4 @@ def test_one_kernel_from_end_to_end_in_real_children(tmp_path):
     kept = recorded.load(tmp_path / "x.json")
     assert run.good and kept["status"] == "complete" and kept["missing"] == [], (lines, kept["missing"])
     assert [p["sizes"]["m"] for p in kept["sweeps"][0]["points"]] == [1, 16, 256]
-    assert kept["cold_cache"] == {"cold": "pretended"}
+    assert kept["cold_cache"] == {"kept": "pretended"}

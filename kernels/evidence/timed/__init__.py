@@ -96,10 +96,10 @@ def measure(
 ) -> Timed:
     """Check, time and judge one size of `experiment`.
 
-    clock: a GraphClock on a GPU (see gpu_clock). tops: the ceilings of this run. budget: seconds of timing. baselines: the
-    vendor's kernels for the same work are timed beside it. Raises Unsupported, with both numbers, for
-    a size that does not fit into memory (no size is ever changed), and PhysicsDisagrees if the result
-    is wrong. Impossible figures are flagged in `alarms`.
+    clock: a GraphClock on a GPU (see gpu_clock). tops: the ceilings of this run. budget: seconds of
+    timing. baselines: the vendor's kernels for the same work are timed beside it. Raises Unsupported,
+    with both numbers, for a size that does not fit into memory (no size is ever changed), and
+    PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
     """
     need = memory.need(experiment, dtype, sizes, room(device))
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
