@@ -226,7 +226,13 @@ experiment = Experiment(
     launches=launches,
     sweep={
         "counted": {"batch": 2, "heads": 8, "kv_heads": 2, "head_dim": 64, "context": [128, 256, 512]},
-        "timed": {"batch": 64, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": [512, 2048, 8192]},
+        "timed": {
+            "batch": 64,
+            "heads": 32,
+            "kv_heads": 8,
+            "head_dim": 128,
+            "context": [512, 2048, 4096, 8192],
+        },
         "compiled": {"batch": 128, "heads": 32, "kv_heads": 8, "head_dim": 128, "context": [4096, 8192]},
     },
     dtypes=decode.DTYPES,

@@ -245,7 +245,9 @@ def test_a_new_row_of_the_ledger_runs_no_chapter_and_compiles_nothing(again, dec
 
 def test_a_new_kernel_runs_no_chapter_and_compiles_no_other(again):
     assert again("kernels/new_kernel.py", "from kernels.linear import experiment as other\n") == set()
-    assert again("kernels/measure.py") == set(), "the command that measures"
+    assert again("kernels/measure/run.py") == again("kernels/measure/worker.py") == set(), (
+        "the command that measures"
+    )
 
 
 def test_a_changed_kernel_is_compiled_again_with_those_that_are_built_of_it(again):

@@ -1,6 +1,9 @@
 """The rung "timed", exercised with a pretended card and clock: correctness first, then the arithmetic."""
 
 import dataclasses
+import io
+import json
+import subprocess
 import types
 
 import pytest
@@ -313,16 +316,101 @@ def test_counters_that_were_not_read_are_never_zero(text, says):
         dram.parse(text)
 
 
+def marked(*groups):
+    """ncu's table for several requests: a launch of the kernel that does nothing stands before each."""
+    head, read, write = NCU.splitlines()[3:6]
+    rows, number = [], 0
+    for group in groups:
+        for name, value in (("noop_kernel", "0"), *(("linear_kernel", str(v)) for v in group)):
+            for row in (read, write):
+                fields = row.split('","')
+                fields[0], fields[4], fields[-1] = f'"{number}', name, f'{value}"'
+                rows.append('","'.join(fields))
+            number += 1
+    return "\n".join(["==PROF== Connected", head, *rows])
+
+
+def test_one_table_for_all_kernels_is_cut_where_the_kernel_that_does_nothing_ran():
+    assert dram.parse_all(marked([1000, 24], [7]), 2) == [(1024.0, 1024.0), (7.0, 7.0)]
+
+
+def test_what_failed_in_that_process_is_said_and_the_others_are_counted():
+    text = "failed 1: OutOfMemoryError: CUDA out of memory.\n" + marked([1000], [], [7])
+    first, second, third = dram.parse_all(text, 3)
+    assert (first, third) == ((1000.0, 1000.0), (7.0, 7.0))
+    assert second == "DRAM bytes were not counted: OutOfMemoryError: CUDA out of memory."
+
+
+def test_what_a_process_that_died_did_not_come_to_is_not_zero():
+    first, second = dram.parse_all(marked([1000]), 2)
+    assert first == (1000.0, 1000.0) and "left a counter out" in second
+
+
+REQUESTS = [{"experiment": "tests.kernels.toy:experiment", "dtype": "fp16", "sizes": SIZES}]
+
+
 def test_counters_that_may_not_be_read_give_a_sentence():
-    def forbidden(command, **_):
-        assert command[:2] == ["ncu", "--csv"]
+    def forbidden(command, **options):
+        assert command[:2] == ["ncu", "--csv"] and json.loads(options["input"]) == REQUESTS
         return types.SimpleNamespace(stdout="==ERROR== ERR_NVGPUCTRPERM - no permission", stderr="")
 
     with pytest.raises(Unsupported, match="only administrators"):
-        dram.dram_bytes(toy, dtype="fp16", sizes=SIZES, call=forbidden, ncu="ncu")
+        dram.all_bytes(REQUESTS, call=forbidden, ncu="ncu")
+
+
+def test_counting_that_takes_too_long_gives_a_sentence():
+    def slow(command, **options):
+        raise subprocess.TimeoutExpired("ncu", options["timeout"])
+
+    with pytest.raises(Unsupported, match="did not run .*timed out after 5 seconds"):
+        dram.all_bytes(REQUESTS, call=slow, ncu="ncu", timeout=5)
 
 
 def test_without_ncu_there_is_a_sentence(monkeypatch):
     monkeypatch.setattr(dram, "ncu_path", lambda: None)
     with pytest.raises(Unsupported, match="is not installed here"):
-        dram.dram_bytes(toy, dtype="fp16", sizes=SIZES)
+        dram.all_bytes(REQUESTS)
+
+
+class Cuda:
+    """torch.cuda, as the process that is profiled uses it: a log of what it was told."""
+
+    def __init__(self):
+        self.log = []
+        self.profiler = types.SimpleNamespace(
+            start=lambda: self.log.append("start"), stop=lambda: self.log.append("stop")
+        )
+
+    def synchronize(self):
+        self.log.append("wait")
+
+    def empty_cache(self):
+        self.log.append("empty")
+
+
+def test_the_profiled_process_runs_each_request_once_behind_its_mark(monkeypatch, capsys):
+    cuda, here = Cuda(), torch.empty
+    asked = [{"experiment": name, "dtype": "fp16", "sizes": {"m": 4}} for name in ("good", "bad")]
+
+    def inputs(*, m, dtype, device, seed):
+        assert device == "cuda"
+        return {"x": m}
+
+    def fails(**_):
+        raise torch.OutOfMemoryError("CUDA out of memory.\nmore words")
+
+    found = {
+        "good": types.SimpleNamespace(inputs=inputs, run=lambda x: cuda.log.append("run")),
+        "bad": types.SimpleNamespace(inputs=fails, run=None),
+    }
+    monkeypatch.setattr(torch, "cuda", cuda)
+    monkeypatch.setattr(torch, "empty", lambda *shape, device: here(*shape))
+    monkeypatch.setattr(dram, "find", found.__getitem__)
+    monkeypatch.setattr("kernels.noop.noop", lambda x: cuda.log.append("mark"))
+    monkeypatch.setattr(dram.sys, "stdin", io.StringIO(json.dumps(asked)))
+    dram.main()
+    assert cuda.log == [
+        *["mark", "run", "wait", "start", "mark", "run", "wait", "stop", "empty"],
+        *["start", "mark", "wait", "stop", "empty"],
+    ]
+    assert capsys.readouterr().out == "failed 1: OutOfMemoryError: CUDA out of memory.\n"

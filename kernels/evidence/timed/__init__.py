@@ -15,6 +15,7 @@ from typing import Any
 
 from book import roofline
 from book.catalog import Accelerator, UnsupportedDtype
+from book.say import say
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
@@ -168,7 +169,10 @@ def _baseline(
             seconds[name] = clock.time(work, budget).seconds
         except Exception as error:  # noqa: BLE001 - a vendor's failure must not cost our own point
             first = str(error).strip().partition("\n")[0]
-            notes.append(f"{name} could not be timed beside it: {type(error).__name__}: {first}")
+            kind = type(error).__name__
+            notes.append(
+                say("{name} could not be timed beside it: {kind}: {first}", name=name, kind=kind, first=first)
+            )
     if not seconds:
         return None, notes
     best = min(seconds, key=seconds.__getitem__)
