@@ -18,3 +18,55 @@ command that measures only that.
 Exit codes: 0 done; 1 a kernel was wrong or a result impossible; 2 nothing to measure on, or nowhere to
 write; 3 something failed and is missing; 130 stopped by Ctrl-C, what was measured is kept.
 """
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, parsed."""
+    from kernels.evidence.experiments import all_experiments  # here: a child needs no kernel but its own
+
+    about = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels.measure",
+        description=about[0],
+        epilog=about[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    known = list(dict.fromkeys(d for one in all_experiments().values() for d in one.dtypes))
+    parser.add_argument("--out", required=True, type=Path, help="the record to write (JSON)")
+    parser.add_argument("--kernels", help="comma-separated names; all kernels by default")
+    parser.add_argument(
+        "--dtype", choices=known, help="where a kernel has it; by default, and else, its best here"
+    )
+    parser.add_argument("--quick", action="store_true", help="three points a sweep and shorter timing")
+    parser.add_argument(
+        "--minutes", type=_minutes, help="be done by then: the most telling first, the rest is listed"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="measure what is missing in --out, and add it there"
+    )
+    parser.add_argument(
+        "--counters",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="count DRAM bytes with ncu, after all else, where it may be used",
+    )
+    parser.add_argument(
+        "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: this CPU's roofline, by torch"
+    )
+    return parser.parse_args(words)
+
+
+def _minutes(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r}: give the minutes that it may take, 8 for example")
+    return value

@@ -1,4 +1,4 @@
-"""The command line: what was asked for, the run, and what is said at its end."""
+"""The command itself: what was asked for, the run, and what is said at its end."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import kernels.measure as package
 from kernels.evidence import recorded
 from kernels.evidence.cpu import cpu_roofline
-from kernels.evidence.experiments import all_experiments, choose
+from kernels.evidence.experiments import choose
 from kernels.evidence.recorded import write
 from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, cpu_here
-from kernels.measure import counters
+from kernels.measure import arguments, counters
 from kernels.measure.bench import HERE
 from kernels.measure.children import Children, Died
 from kernels.measure.report import ending, table
@@ -28,50 +27,6 @@ from kernels.measure.run import Run, Tell
 
 DONE, WRONG, NOTHING, MISSING, INTERRUPTED = 0, 1, 2, 3, 130
 RESERVE = 5.0  # seconds of the minutes that are kept for the end
-
-
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    about = (package.__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m kernels.measure",
-        description=about[0],
-        epilog=about[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    known = list(dict.fromkeys(d for one in all_experiments().values() for d in one.dtypes))
-    parser.add_argument("--out", required=True, type=Path, help="the record to write (JSON)")
-    parser.add_argument("--kernels", help="comma-separated names; all kernels by default")
-    parser.add_argument(
-        "--dtype", choices=known, help="where a kernel has it; by default, and else, its best here"
-    )
-    parser.add_argument("--quick", action="store_true", help="three points a sweep and shorter timing")
-    parser.add_argument(
-        "--minutes", type=_minutes, help="be done by then: the most telling first, the rest is listed"
-    )
-    parser.add_argument(
-        "--resume", action="store_true", help="measure what is missing in --out, and add it there"
-    )
-    parser.add_argument(
-        "--counters",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="count DRAM bytes with ncu, after all else, where it may be used",
-    )
-    parser.add_argument(
-        "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: this CPU's roofline, by torch"
-    )
-    return parser.parse_args(words)
-
-
-def _minutes(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 10_000:
-        raise argparse.ArgumentTypeError(f"{text!r}: give the minutes that it may take, 8 for example")
-    return value
 
 
 def main(

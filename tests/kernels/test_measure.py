@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import decode_attention, linear, stream
+from kernels import decode_attention, linear, measure, stream
 from kernels.evidence import cpu, recorded
 from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import ROOT
@@ -316,14 +316,14 @@ def test_an_unknown_kernel_lists_the_known_ones(tmp_path, capsys):
 @pytest.mark.parametrize("minutes", ["0", "-1", "soon", "nan"])
 def test_minutes_are_some(tmp_path, minutes, capsys):
     with pytest.raises(SystemExit):
-        command.arguments(["--out", "x.json", "--minutes", minutes])
+        measure.arguments(["--out", "x.json", "--minutes", minutes])
     assert "give the minutes that it may take" in capsys.readouterr().err
 
 
 def test_every_dtype_of_a_kernel_may_be_asked_for():
-    assert command.arguments(["--out", "x.json", "--dtype", "fp8"]).dtype == "fp8"
-    assert command.arguments(["--out", "x.json"]).counters
-    assert not command.arguments(["--out", "x.json", "--no-counters"]).counters
+    assert measure.arguments(["--out", "x.json", "--dtype", "fp8"]).dtype == "fp8"
+    assert measure.arguments(["--out", "x.json"]).counters
+    assert not measure.arguments(["--out", "x.json", "--no-counters"]).counters
 
 
 def test_a_dtype_that_the_card_lacks_is_not_taken_though_it_was_asked_for():
