@@ -15,7 +15,7 @@ from kernels.contract.errors import PhysicsDisagrees, Unsupported
 from kernels.contract.launch import Launch
 from kernels.evidence import timed
 from kernels.evidence.experiments import all_experiments
-from kernels.evidence.timed import clocks, dram, launched, torch_products
+from kernels.evidence.timed import baselines, clocks, dram, launched, torch_products
 from kernels.evidence.timed.ceilings import DATASHEET
 from tests.kernels.fakes import CARD, Runs, Says
 from tests.kernels.toy import experiment as toy
@@ -98,7 +98,7 @@ def test_a_vendor_that_fails_is_a_note_and_the_point_stays(monkeypatch):
     def fails(*_):
         raise RuntimeError("No available kernel. Aborting execution.\nmore words")
 
-    monkeypatch.setattr(timed.vendors, "of", lambda *_: {"theirs": lambda: 0})
+    monkeypatch.setattr(baselines, "of", lambda *_: {"theirs": lambda: 0})
 
     class Fails(Says):
         def time(self, work, budget=0.3):
