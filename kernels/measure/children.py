@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -118,7 +119,8 @@ class Child:
     def close(self) -> None:
         """End it if it still works."""
         if self.alive:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it ended just now
+                os.killpg(self._process.pid, signal.SIGKILL)  # with a compiler that it may have started
         self._process.wait()
         if self._process.stdin:
             with contextlib.suppress(OSError):

@@ -3,8 +3,9 @@
 import dataclasses
 import io
 import json
-import subprocess
+import time
 import types
+from pathlib import Path
 
 import pytest
 import torch
@@ -350,20 +351,33 @@ REQUESTS = [{"experiment": "tests.kernels.toy:experiment", "dtype": "fp16", "siz
 
 
 def test_counters_that_may_not_be_read_give_a_sentence():
-    def forbidden(command, **options):
-        assert command[:2] == ["ncu", "--csv"] and json.loads(options["input"]) == REQUESTS
+    def forbidden(command, asked, timeout):
+        assert command[:2] == ["ncu", "--csv"] and json.loads(asked) == REQUESTS
         return types.SimpleNamespace(stdout="==ERROR== ERR_NVGPUCTRPERM - no permission", stderr="")
 
     with pytest.raises(Unsupported, match="only administrators"):
         dram.all_bytes(REQUESTS, call=forbidden, ncu="ncu")
 
 
-def test_counting_that_takes_too_long_gives_a_sentence():
-    def slow(command, **options):
-        raise subprocess.TimeoutExpired("ncu", options["timeout"])
+def test_counting_that_takes_too_long_is_ended_with_all_its_processes(tmp_path):
+    ncu = tmp_path / "ncu"
+    ncu.write_text(f"#!/bin/sh\n(sleep 60 & echo $! > {tmp_path}/inner; wait)\n")
+    ncu.chmod(0o755)
+    with pytest.raises(Unsupported, match="`ncu` was not done after 1 s, and was stopped"):
+        dram.all_bytes(REQUESTS, ncu=str(ncu), timeout=1)
+    inner = int((tmp_path / "inner").read_text())
+    for _ in range(100):  # the system takes a moment
+        if not _runs(inner):
+            break
+        time.sleep(0.05)
+    assert not _runs(inner)
 
-    with pytest.raises(Unsupported, match="did not run .*timed out after 5 seconds"):
-        dram.all_bytes(REQUESTS, call=slow, ncu="ncu", timeout=5)
+
+def _runs(process):
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
 
 
 def test_without_ncu_there_is_a_sentence(monkeypatch):

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +42,7 @@ def all_bytes(
     requests: Sequence[Mapping[str, Any]],
     *,
     timeout: float = 600,
-    call: Callable[..., Any] = subprocess.run,
+    call: Callable[..., Any] | None = None,
     ncu: str | None = None,
 ) -> list[Counts | str]:
     """For each request (bytes read, bytes written) by one run, all its launches together; or why not.
@@ -57,25 +58,41 @@ def all_bytes(
         "--metrics", f"{READ},{WRITE}", sys.executable, "-m", "kernels.evidence.timed.dram",
     ]  # fmt: skip
     try:
-        done = call(
-            command,
-            input=json.dumps([dict(one) for one in requests]),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=timeout,
-            cwd=ROOT,
-            env=environment(interpret=False),
-        )
+        done = (call or _whole_group)(command, json.dumps([dict(one) for one in requests]), timeout)
+    except subprocess.TimeoutExpired:
+        raise Unsupported(
+            f"DRAM bytes were not counted: `ncu` was not done after {timeout:.0f} s, and was stopped."
+        ) from None
     except (OSError, subprocess.SubprocessError) as error:
-        first = str(error).partition("\n")[0]
-        raise Unsupported(f"DRAM bytes were not counted: `ncu` did not run ({first[:200]}).") from None
+        raise Unsupported(f"DRAM bytes were not counted: `ncu` did not run ({error}).") from None
     if "ERR_NVGPUCTRPERM" in done.stdout + done.stderr:
         raise Unsupported(
             "DRAM bytes were not counted: the driver lets only administrators read GPU counters here "
             "(ERR_NVGPUCTRPERM); an administrator can allow it for everybody."
         )
     return parse_all(done.stdout, len(requests))
+
+
+def _whole_group(command: Sequence[str], asked: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Run it, and end it with the process that it profiles if it takes too long, or if we are stopped."""
+    with subprocess.Popen(
+        list(command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        cwd=ROOT,
+        env=environment(interpret=False),
+        start_new_session=True,
+    ) as process:
+        try:
+            out, said = process.communicate(asked, timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(list(command), process.returncode, out, said)
 
 
 def parse_all(text: str, count: int) -> list[Counts | str]:

@@ -11,6 +11,7 @@ import functools
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from book.cost.base import ceil_div
+from kernels.contract import devices
 from kernels.contract import tensors as tables
 from kernels.contract.axes import axes, names
 from kernels.contract.errors import Unsupported
@@ -90,10 +92,8 @@ def _tensors(experiment: Experiment, dtype: str, sizes: Mapping[str, int]) -> tu
         if tensor.out or tensor.optional:
             continue
         kind = storage(tensor)
-        numbers = 1
-        for n in tensor.lengths(every, kind):
-            numbers *= n
-        stored = numbers * tables.devices.torch_dtype(kind).itemsize
+        numbers = prod(tensor.lengths(every, kind))
+        stored = numbers * devices.torch_dtype(kind).itemsize
         inputs += stored
         # drawn, and rounded beside it
         wide = numbers * DRAWN if tensor.fill == "normal" else stored
@@ -103,8 +103,8 @@ def _tensors(experiment: Experiment, dtype: str, sizes: Mapping[str, int]) -> tu
     for one in launches:
         for x in one.args:
             if isinstance(x, torch.Tensor):
-                storage_ = x.untyped_storage()
-                held[storage_._cdata] = storage_.nbytes()
+                bytes_of = x.untyped_storage()
+                held[bytes_of._cdata] = bytes_of.nbytes()
     return inputs, max(sum(held.values()) - inputs, 0), drawing
 
 
