@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
-from typing import Any
 
 from book import catalog
 from book.catalog import Accelerator, Model, Source
@@ -247,23 +246,6 @@ def versions(distributions: Sequence[str]) -> list[dict[str, str]]:
             return say("not installed")
 
     return [{"package": name, "version": version(name)} for name in distributions]
-
-
-def recorded(records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """One row a record of an earlier timed run; one row saying so if there is none."""
-    rows = [
-        {
-            "device": record["device"]["name"],
-            "kernels": ", ".join(dict.fromkeys(sweep["experiment"] for sweep in record["sweeps"])),
-            "date": record["date"][:10],
-            "commit": record["commit"][:7],
-            "run": record["status"],
-        }
-        for record in records
-    ]
-    return rows or [
-        dict.fromkeys(("kernels", "date", "commit", "run"), "") | {"device": say("not measured yet")}
-    ]
 
 
 def published() -> list[dict[str, str]]:

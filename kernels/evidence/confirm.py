@@ -40,7 +40,8 @@ class Evidence:
     what is compiled, the main kernels.
     timed, ceilings: on the GPU that is here. recorded,
     published: series as in `points`. status: rung -> a phrase that says how it stands. arithmetic:
-    what the roof computes in. measured: the roofs of the reader's own records.
+    what the roof computes in. measured: the roofs of the reader's own records. rehearsed: series of a
+    record that is a rehearsal: drawn in the figure under that name, and in no rung.
     """
 
     experiment: Experiment
@@ -55,6 +56,7 @@ class Evidence:
     published: tuple[dict[str, Any], ...]
     status: Mapping[str, str]
     measured: tuple[Roof, ...] = ()
+    rehearsed: tuple[dict[str, Any], ...] = ()
 
     def points(self) -> list[dict[str, Any]]:
         """Series for the explorer and the figures, each with its rung.
@@ -97,7 +99,8 @@ class Evidence:
         if self.ceilings:
             roofs.append(self.ceilings.roof(say("measured here")))
         roofs += self.measured
-        mine = [s for s in self.points() if s["accelerator"] in (None, self.accelerator)]
+        drawn = [*self.points(), *self.rehearsed]
+        mine = [s for s in drawn if s["accelerator"] in (None, self.accelerator)]
         return figures.roofline(roofs, mine, alt=self._finding())
 
     def _finding(self) -> str:
@@ -194,6 +197,7 @@ def confirm(
         "ceilings": None,
         "recorded": (),
         "published": (),
+        "rehearsed": (),
     }
     cases = {rung: chips.cases(rung, experiment, rows, card) for rung in wanted if rung in chips.RUNGS}
     with child_process.ahead(*chips.shared_out(cases), interpret=False):  # while this process counts
@@ -209,7 +213,14 @@ def confirm(
         found["recorded"] = recorded.points(experiment.key)
         if own:
             found["recorded"] += recorded.points(experiment.key, records=own, others=True)
+            found["rehearsed"] = recorded.rehearsed(experiment.key, own)
         status["recorded"] = "; ".join(s["label"] for s in found["recorded"]) or NOT_MEASURED
+        if found["rehearsed"]:
+            status["recorded"] = say(
+                "{status}; {file} is a rehearsal, and is none of evidence",
+                status=status["recorded"],
+                file=Path(records).name,
+            )
     if "published" in wanted:
         found["published"], status["published"] = _published(experiment, published)
     lacking = experiment.why_not(card)

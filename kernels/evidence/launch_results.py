@@ -10,7 +10,7 @@ from book.drawing.number_text import si
 from book.drawing.tables import Column, table
 from book.say import say
 from kernels.evidence import tables
-from kernels.evidence.recorded import NOT_MEASURED, load_all
+from kernels.evidence.recorded import NOT_MEASURED, load_all, measured
 from kernels.evidence.timed.launch_fit import Law, Line
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
@@ -217,7 +217,7 @@ class Overhead:
 def recorded(records: Iterable[Mapping[str, Any]] | None = None) -> tuple[Overhead, ...]:
     """What `python -m kernels.measure` kept; () means "not measured yet"."""
     found = []
-    for record in load_all() if records is None else records:
+    for record in measured(load_all() if records is None else records):
         kept = record.get("overhead")
         if kept:
             where = f"{record['device']['name']}, {record['date'][:10]}"

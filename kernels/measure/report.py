@@ -8,12 +8,13 @@ from typing import Any
 
 from book.drawing.number_text import si
 from book.drawing.tables import table as as_table
+from kernels.evidence import recorded
 from kernels.measure.work import AGAIN, sentence
 
 
 def table(record: Mapping[str, Any]) -> str:
     """The record as a short text table."""
-    lines = [f"{record['device']['name']}, {record['status']}, commit {record['commit']}"]
+    lines = [recorded.title(record)]
     for dtype, tops in record["ceilings"].items():
         lines.append(
             f"ceilings in {dtype}: {si(tops['bandwidth'], 'B/s')} ({tops['bandwidth_by']}), "

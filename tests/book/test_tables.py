@@ -152,30 +152,6 @@ def test_versions_are_read_and_missing_ones_say_so():
     assert rows[1] == {"package": "no-such-distribution", "version": "not installed"}
 
 
-def test_no_record_reads_not_measured_yet():
-    assert [row["device"] for row in reference_tables.recorded([])] == ["not measured yet"]
-
-
-def test_a_record_is_named_by_device_kernels_date_and_commit():
-    sweeps = [{"experiment": "linear"}, {"experiment": "stream"}, {"experiment": "linear"}]
-    record = {
-        "device": {"name": "NVIDIA T4"},
-        "sweeps": sweeps,
-        "date": "2026-11-29T16:00:00Z",
-        "commit": "0123456789abcdef",
-        "status": "partial",
-    }
-    assert reference_tables.recorded([record]) == [
-        {
-            "device": "NVIDIA T4",
-            "kernels": "linear, stream",
-            "date": "2026-11-29",
-            "commit": "0123456",
-            "run": "partial",
-        }
-    ]
-
-
 def test_every_published_point_is_listed():
     all_series = [s for kind in catalog.published_kinds() for s in catalog.published(kind)]
     rows = reference_tables.published()

@@ -344,7 +344,7 @@ def test_the_cpu_must_be_asked_for_and_is_labelled(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(command, "cpu_roofline", small)
     assert command.main(["--device", "cpu", "--out", str(tmp_path / "cpu.json")]) == 0
     record = recorded.load(tmp_path / "cpu.json")
-    assert record["kind"] == "cpu" and "torch's kernels" in record["notes"][0]
+    assert record["device"]["kind"] == "cpu" and "torch's kernels" in record["notes"][0]
     assert {s["experiment"] for s in record["sweeps"]} == {"torch linear", "torch dial"}
     assert recorded.points("linear", records=[record]) == ()
     assert "wrote" in capsys.readouterr().out

@@ -26,8 +26,8 @@ def point(m, seconds=1e-4, alarms=()):
 def record(**changes):
     return {
         "schema": recorded.SCHEMA,
-        "kind": "gpu",
-        "device": {"name": "NVIDIA H100 80GB HBM3", "accelerator": "h100_sxm"},
+        "kind": "measured",
+        "device": {"name": "NVIDIA H100 80GB HBM3", "kind": "gpu", "accelerator": "h100_sxm"},
         "software": {"torch": "2.11.0"},
         "clocks": {},
         "date": "2030-01-02T03:04:05+00:00",
@@ -66,10 +66,17 @@ def sweeps(*points):
     [
         ({"schema": 99}, "schema = 99.*measure again"),
         ({"sweeps": None}, "sweeps = None: must be a list"),
-        ({"kind": "tpu"}, "kind = 'tpu': must be gpu or cpu"),
+        ({"kind": "guessed"}, "kind = 'guessed': must be measured or rehearsed"),
         ({"device": {"name": ""}}, "device.name is missing"),
+        ({"device": {"name": "x", "kind": "tpu"}}, "device.kind = 'tpu': must be gpu or cpu"),
+        ({"device": {"name": "x", "imaginary": True}}, "kind = 'measured': its device is imaginary"),
+        ({"ceilings": {"bf16": {}}}, r"ceilings\['bf16'\].dtype is missing"),
+        ({"correct": {"linear": "yes"}}, "correct.linear = 'yes': must be an object"),
         ({"sweeps": sweeps({})}, r"points\[0\].sizes is missing"),
         ({"sweeps": sweeps(point(1) | {"seconds": -1})}, "seconds = -1: must be a positive"),
+        ({"sweeps": sweeps(point(1) | {"runs": True})}, "runs = True: must be a whole number"),
+        ({"sweeps": sweeps(point(1) | {"sizes": {"m": 0.5}})}, "sizes.m = 0.5: must be a positive whole"),
+        ({"sweeps": sweeps(point(1) | {"baseline": {"name": "torch"}})}, "baseline.seconds is missing"),
     ],
 )
 def test_a_broken_record_is_refused_with_file_field_and_remedy(tmp_path, change, says):
@@ -77,6 +84,25 @@ def test_a_broken_record_is_refused_with_file_field_and_remedy(tmp_path, change,
     path.write_text(json.dumps(record(**change)), encoding="utf-8")
     with pytest.raises(RecordError, match=rf"broken\.json.*{says}"):
         recorded.load(path)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cpu"])
+def test_a_record_of_the_first_schema_is_read_as_a_measurement_of_today(tmp_path, device):
+    path = tmp_path / "old.json"
+    old = record(schema=1, kind=device)
+    del old["device"]["kind"]
+    path.write_text(json.dumps(old), encoding="utf-8")
+    read = recorded.load(path)
+    assert (read["schema"], read["kind"], read["device"]["kind"]) == (2, "measured", device)
+    (series,) = recorded.points("linear", records=[read])
+    assert series["label"].startswith("CPU, torch") == (device == "cpu")
+
+
+def test_a_field_that_nobody_needs_may_be_null_or_absent(tmp_path):
+    one = record(by=None)
+    one["sweeps"][0]["points"][0] |= {"dram_bytes": None, "baseline": None}
+    recorded.save(one, tmp_path / "x.json")
+    assert recorded.load(tmp_path / "x.json") == one
 
 
 def test_half_a_file_and_no_file_are_refused(tmp_path):

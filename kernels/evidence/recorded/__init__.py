@@ -1,14 +1,15 @@
 """The rung "recorded": earlier timed runs of this repository's kernels, kept as JSON files.
 
-A record says where it comes from: card, driver, versions, clocks, date, commit and command.
-`python -m kernels.measure` writes the ones in `FOLDER`, sweep by sweep, so a run that is cut short
-leaves what it had. The labs write records of the same form, which a reader keeps.
+A record says where it comes from: card, driver, versions, clocks, date, commit and command; what is
+in one stands in `schema`. `python -m kernels.measure` writes the ones in `FOLDER`, point by point, so a
+run that is cut short leaves what it had. The labs write records of the same form, which a reader keeps.
+A rehearsal on an imaginary card writes one, too: it is no measurement, and `measured` is the gate that
+keeps it out of everything that shows one.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,30 +18,14 @@ from book import catalog
 from book.roofline import Roof
 from book.say import say
 from kernels.evidence.child_process import write_atomically
+from kernels.evidence.recorded.schema import MEASURED, REHEARSED, SCHEMA, RecordError, upgraded, validate
 
-SCHEMA = 1
+__all__ = ["FOLDER", "MEASURED", "NOT_MEASURED", "REHEARSED", "SCHEMA", "RecordError", "validate"]
+
 FOLDER = Path(__file__).resolve().parents[2] / "records"
 NOT_MEASURED = say("not measured yet")
 
-_TOP = {
-    "schema": int,
-    "kind": str,
-    "device": dict,
-    "software": dict,
-    "clocks": dict,
-    "date": str,
-    "commit": str,
-    "command": str,
-    "status": str,
-    "ceilings": dict,
-    "sweeps": list,
-    "notes": list,
-}
-_POINT = ("sizes", "seconds", "bytes_per_s", "flops_per_s", "intensity", "relative_error", "alarms")
-
-
-class RecordError(ValueError):
-    """A record that cannot be trusted: the message names the file, the field and the remedy."""
+Record = Mapping[str, Any]
 
 
 def save(record: Mapping[str, Any], path: Path | str) -> None:
@@ -51,10 +36,13 @@ def save(record: Mapping[str, Any], path: Path | str) -> None:
 
 
 def load(path: Path | str) -> dict[str, Any]:
-    """Read and validate one record. Raises RecordError with the file, the field and the remedy."""
+    """Read and validate one record, of whatever kind, in the form of today.
+
+    Raises RecordError with the file, the field and the remedy.
+    """
     path = Path(path)
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = upgraded(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror}); give the path of a record.") from None
     except ValueError as error:
@@ -63,66 +51,55 @@ def load(path: Path | str) -> dict[str, Any]:
     return record
 
 
-def load_all(folder: Path | str = FOLDER) -> tuple[dict[str, Any], ...]:
-    """Every record in `folder`, by file name; () when nothing has been measured yet."""
-    return tuple(load(path) for path in sorted(Path(folder).glob("*.json")))
+def load_all(folder: Path | str | None = None) -> tuple[dict[str, Any], ...]:
+    """Every measurement in `folder`, by default FOLDER, by file name; () means "not measured yet"."""
+    return measured(load(path) for path in sorted(Path(folder or FOLDER).glob("*.json")))
 
 
-def validate(record: Any, path: Path | str) -> None:
-    """Raise RecordError unless `record` has every field, of the right type and a possible value."""
-    if not isinstance(record, Mapping):
-        raise RecordError(f"{path}: a record is a JSON object; measure again.")
-    if record.get("schema") != SCHEMA:
-        raise RecordError(
-            f"{path}: schema = {record.get('schema')!r}: this code reads schema {SCHEMA}; "
-            "measure again, or use the commit that the record names."
-        )
-    for field, kind in _TOP.items():
-        if not isinstance(record.get(field), kind):
-            raise RecordError(
-                f"{path}: {field} = {record.get(field)!r}: must be a {kind.__name__}; measure again."
-            )
-    for field, choices in (("kind", ("gpu", "cpu")), ("status", ("partial", "complete"))):
-        if record[field] not in choices:
-            raise RecordError(f"{path}: {field} = {record[field]!r}: must be {' or '.join(choices)}.")
-    if not record["device"].get("name"):
-        raise RecordError(f"{path}: device.name is missing: say which card was measured.")
-    for i, sweep in enumerate(record["sweeps"]):
-        _validate_sweep(sweep, f"{path}: sweeps[{i}]")
+def measured(records: Iterable[Record]) -> tuple[Any, ...]:
+    """The gate: those of `records` that are measurements. A rehearsal never passes.
+
+    Whatever shows a time as measured takes its records from here.
+    """
+    return tuple(record for record in records if record.get("kind") == MEASURED)
 
 
-def _validate_sweep(sweep: Mapping[str, Any], where: str) -> None:
-    for field in ("experiment", "axis", "dtype", "points"):
-        if field not in sweep:
-            raise RecordError(f"{where}.{field} is missing; measure again.")
-    for j, point in enumerate(sweep["points"]):
-        for field in _POINT:
-            if field not in point:
-                raise RecordError(f"{where}.points[{j}].{field} is missing; measure again.")
-        for field in ("seconds", "bytes_per_s"):
-            value = point[field]
-            if not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
-                raise RecordError(
-                    f"{where}.points[{j}].{field} = {value!r}: must be a positive number; measure again."
-                )
+def title(record: Record) -> str:
+    """What a record is of, in a line; a rehearsal says first that nothing in it was measured."""
+    words = say(
+        "{device}, {status}, commit {commit}",
+        device=record["device"]["name"],
+        status=record["status"],
+        commit=record["commit"],
+    )
+    if record.get("kind") == MEASURED:
+        return words
+    return say("Rehearsed on an imaginary card, nothing here was measured: {words}", words=words)
 
 
-def card_of(record: Mapping[str, Any]) -> str | None:
+def card_of(record: Record) -> str | None:
     """The catalog's id of the card of a record, or None."""
-    card = catalog.card_called(record["device"]["name"])
-    return record["device"].get("accelerator") or (card.id if card else None)
+    claimed, card = record["device"].get("accelerator"), catalog.card_called(record["device"]["name"])
+    known = {one.id for one in catalog.accelerators()}
+    return claimed if claimed in known else card.id if card else None
 
 
-def roofs(record: Mapping[str, Any], experiment: str) -> tuple[Roof, ...]:
-    """The roofs that a record measured, of the arithmetic in which it has this experiment or a stand-in."""
+def roofs(record: Record, experiment: str) -> tuple[Roof, ...]:
+    """The roofs of a record, in whatever arithmetic it has this experiment or a stand-in.
+
+    Of a rehearsal they are called rehearsed.
+    """
     mine = [sweep for sweep in record["sweeps"] if sweep["experiment"] in stand_ins(experiment)]
     dtypes = {sweep.get("arithmetic", sweep["dtype"]) for sweep in mine}
+
+    def name(dtype: str) -> str:
+        device = record["device"]["name"]
+        if measured([record]):
+            return say("measured, {device} {dtype}", device=device, dtype=dtype)
+        return say("rehearsed, {device} {dtype}", device=device, dtype=dtype)
+
     return tuple(
-        Roof(
-            say("measured, {device} {dtype}", device=record["device"]["name"], dtype=dtype),
-            tops["peak"],
-            tops["bandwidth"],
-        )
+        Roof(name(dtype), tops["peak"], tops["bandwidth"])
         for dtype, tops in record["ceilings"].items()
         if dtype in dtypes
     )
@@ -137,41 +114,49 @@ def stand_ins(experiment: str) -> dict[str, str]:
 def points(
     experiment: str,
     *,
-    records: Iterable[Mapping[str, Any]] | None = None,
+    records: Iterable[Record] | None = None,
     accelerator: str | None = None,
     others: bool = False,
 ) -> tuple[dict[str, Any], ...]:
     """Recorded series of one experiment, for the explorer: {"rung", "label", "accelerator", "points"}.
 
     experiment: its key (see kernels.evidence.addresses). accelerator: only this card's, by
-    catalog id. Points with an alarm stay in the file and out of the picture. others: also
-    what stands for our kernel in a reader's own record, such as "torch linear", labelled with whose
-    code it was. () means "not measured yet".
+    catalog id. Points with an alarm stay in the file and out of the picture, and so do rehearsals.
+    others: also what stands for our kernel in a reader's own record, such as "torch linear", labelled
+    with whose code it was. () means "not measured yet".
     """
     names = stand_ins(experiment) if others else {experiment: ""}
-    series = []
-    for record in load_all() if records is None else records:
-        card = card_of(record)
-        if accelerator is not None and card != accelerator:
+    return tuple(
+        {"rung": "recorded", "label": label} | series
+        for record in measured(load_all() if records is None else records)
+        for label, series in _series(record, names)
+        if accelerator in (None, series["accelerator"])
+    )
+
+
+def rehearsed(experiment: str, records: Iterable[Record]) -> tuple[dict[str, Any], ...]:
+    """Series as in `points` of those records that are rehearsals, on a rung that is none of evidence."""
+    return tuple(
+        {"rung": REHEARSED, "label": say("rehearsed, not measured: {label}", label=label)} | series
+        for record in records
+        if not measured([record])
+        for label, series in _series(record, stand_ins(experiment))
+    )
+
+
+def _series(record: Record, names: Mapping[str, str]) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Label, and card and points, of each sweep of one of `names` that has a possible point."""
+    for sweep in record["sweeps"]:
+        good = [p for p in sweep["points"] if not p["alarms"]]
+        if sweep["experiment"] not in names or not good:
             continue
-        for sweep in record["sweeps"]:
-            good = [p for p in sweep["points"] if not p["alarms"]]
-            if sweep["experiment"] not in names or not good:
-                continue
-            label = f"{record['device']['name']}, {sweep['dtype']}, {record['date'][:10]}"
-            if record["kind"] == "cpu":
-                label = say("CPU, torch: {label}", label=label)
-            elif names[sweep["experiment"]]:
-                label = f"{names[sweep['experiment']]}: {label}"
-            series.append(
-                {
-                    "rung": "recorded",
-                    "label": label,
-                    "accelerator": card,
-                    "points": [{**p["sizes"], **{k: p[k] for k in _PLOTTED}} for p in good],
-                }
-            )
-    return tuple(series)
+        label = f"{record['device']['name']}, {sweep['dtype']}, {record['date'][:10]}"
+        if record["device"].get("kind") == "cpu":
+            label = say("CPU, torch: {label}", label=label)
+        elif names[sweep["experiment"]]:
+            label = f"{names[sweep['experiment']]}: {label}"
+        kept = [{**p["sizes"], **{k: p[k] for k in _PLOTTED}} for p in good]
+        yield label, {"accelerator": card_of(record), "points": kept}
 
 
 _PLOTTED = ("intensity", "flops_per_s", "bytes_per_s", "seconds")

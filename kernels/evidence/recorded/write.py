@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def empty(device: Device, command: str) -> dict[str, Any]:
-    """A record with its provenance and nothing measured yet."""
+    """A record with its provenance and nothing measured yet; of an imaginary device, a rehearsal's."""
     return {
         "schema": recorded.SCHEMA,
-        "kind": device.kind,
+        "kind": recorded.REHEARSED if device.imaginary else recorded.MEASURED,
         "device": facts(device),
         "software": software(),
-        "clocks": {"before": clocks(device)} if device.kind == "gpu" else {},
+        "clocks": {"before": clocks(device)} if device.kind == "gpu" and not device.imaginary else {},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": version(ROOT),
         "command": command,
@@ -51,7 +52,8 @@ def ceilings_as_record(tops: Ceilings) -> dict[str, Any]:
 
 def ceilings_of(kept: Mapping[str, Any]) -> Ceilings:
     """The ceilings that a record keeps."""
-    return Ceilings(**{**kept, "notes": tuple(kept["notes"])})
+    known = {field.name for field in fields(Ceilings)}
+    return Ceilings(**{n: tuple(v) if n == "notes" else v for n, v in kept.items() if n in known})
 
 
 def point_as_record(point: Mapping[str, Any]) -> dict[str, Any]:

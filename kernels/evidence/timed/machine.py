@@ -26,7 +26,7 @@ class Device:
     memory_bytes, free_bytes, l2_bytes: bytes; l2_bytes may be unknown. uuid: by which the driver knows
     this very card, whatever number CUDA_VISIBLE_DEVICES gives it; "" if it isn't known. pci: its place
     on the bus, "0000:1b:00.0". architecture: what the driver calls its kind, "sm_90" or
-    "gfx942:sramecc+:xnack-".
+    "gfx942:sramecc+:xnack-". imaginary: a rehearsal's, so that nothing timed on it is a measurement.
     """
 
     kind: str
@@ -41,6 +41,7 @@ class Device:
     uuid: str = ""
     pci: str = ""
     architecture: str = ""
+    imaginary: bool = False
 
     @property
     def known_as(self) -> str:

@@ -1,0 +1,87 @@
+"""A record on its way into the book.
+
+    python -m kernels.evidence.recorded check my-card.json
+    python -m kernels.evidence.recorded add my-card.json --by "Ada Lovelace"
+
+`check` holds it against its schema, the formulas and the card's datasheet, and says what is wrong, each
+time with a remedy. `add` checks it and puts it on the shelf, `kernels/records`, under the name of its
+card and its day; figures, tables and the page "Records" show it from the next build on.
+Exit codes: 0 it can be believed; 1 it can't, or not all of it; 2 it is no record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kernels.evidence import recorded
+from kernels.evidence.recorded import plausible
+
+PERSONAL = ("uuid", "pci")
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels.evidence.recorded", description=__doc__.splitlines()[0]
+    )
+    commands = parser.add_subparsers(dest="what", required=True)
+    for name, purpose in (("check", "say what is wrong with a record"), ("add", "check it, and shelve it")):
+        one = commands.add_parser(name, help=purpose)
+        one.add_argument("file", type=Path, help="a record (JSON)")
+        if name == "add":
+            one.add_argument("--by", help="who measured it, to be shown with it")
+            one.add_argument("--to", type=Path, default=recorded.FOLDER, help="the shelf")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what was asked; returns the exit code."""
+    asked = arguments(words)
+    try:
+        record = recorded.load(asked.file)
+    except recorded.RecordError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if asked.what == "add" and asked.by:
+        record["by"] = asked.by
+    verdict = plausible.judge(record)
+    print(recorded.title(record))
+    for sentence in verdict.complaints:
+        print(f"  complaint: {sentence}")
+    for sentence in verdict.remarks:
+        print(f"  remark: {sentence}")
+    points = sum(len(sweep["points"]) for sweep in record["sweeps"])
+    if verdict.complaints:
+        print(f"{asked.file}: {len(verdict.complaints)} complaints, so it is not to be shown as it is.")
+        return 1
+    print(f"{asked.file}: {points} points, and nothing against them.")
+    if asked.what == "add":
+        print(f"wrote {shelved(record, asked.to)}; commit it.")
+    return 0
+
+
+def shelved(record: dict[str, Any], folder: Path) -> Path:
+    """Put a record on the shelf under its card and its day, beside any that is there, and say where.
+
+    What tells one card from all others of its kind stays off the shelf.
+    """
+    record = {**record, "device": {k: v for k, v in record["device"].items() if k not in PERSONAL}}
+    card = recorded.card_of(record) or "".join(
+        letter if letter.isalnum() else "_" for letter in record["device"]["name"].lower()
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, number = f"{card}-{record['date'][:10]}", 1
+    path = folder / f"{stem}.json"
+    while path.exists():
+        number += 1
+        path = folder / f"{stem}-{number}.json"
+    recorded.save(record, path)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,314 @@
+"""Whether a record can be believed, before it is put into `kernels/records`.
+
+The schema says what a record holds; here its numbers are held against each other, against the
+formulas and against the card's datasheet. A complaint is a sentence with a remedy, and keeps a record
+off the shelf; a remark is something to know that keeps nothing off.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from book import catalog, roofline
+from book.catalog import Accelerator
+from kernels.contract.experiment import Experiment
+from kernels.evidence import alarm, recorded, timed
+from kernels.evidence.experiments import all_experiments
+from kernels.evidence.recorded import write
+from kernels.evidence.sweeps import described
+
+ROUNDING = 1e-6  # rates and seconds are kept in full, so they must agree
+SMALLER_MEMORY = 0.85  # what a driver reports is less than the label: its own share, and ECC on some cards
+SLOWEST = 0.5  # of the datasheet: a card that reaches less is shared, or short of power as an L4 may be
+LARGER_TAKES = 0.8  # of the time of half the work: less than that is no tile's doing
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found. complaints: sentences, each with its remedy; remarks: sentences."""
+
+    complaints: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def judge(record: recorded.Record, now: datetime.datetime | None = None) -> Verdict:
+    """Judge a record that has passed `recorded.load`. now: by default the clock of this machine."""
+    if not recorded.measured([record]):
+        return Verdict(
+            ("It is a rehearsal: nothing in it was measured. Measure on a card that is there.",), ()
+        )
+    if record["device"].get("kind") != "gpu":
+        only = (
+            "It is of a CPU, where torch's kernels were timed and none of this book's: keep it for yourself."
+        )
+        return Verdict((only,), ())
+    known = all_experiments()
+    card = _card(record)
+    complaints = [
+        *_provenance(record, now or datetime.datetime.now(datetime.UTC)),
+        *_device(record, card),
+        *_correct(record),
+        *_ceilings(record, card),
+    ]
+    if not any(sweep["points"] for sweep in record["sweeps"]):
+        complaints.append("Nothing was timed: read its notes, mend what they say, and measure again.")
+    for sweep in record["sweeps"]:
+        experiment = known.get(sweep["experiment"])
+        if experiment is None:
+            complaints.append(
+                f"sweeps: {sweep['experiment']!r} is no kernel of this book; take the sweep out, or measure "
+                "with the commit that has it."
+            )
+            continue
+        complaints += _sweep(record, experiment, sweep, card)
+    return Verdict(tuple(dict.fromkeys(complaints)), tuple(_remarks(record, card)))
+
+
+def _card(record: recorded.Record) -> Accelerator | None:
+    name = recorded.card_of(record)
+    return catalog.accelerator(name) if name else None
+
+
+def _remarks(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
+    if record["status"] != "complete":
+        yield "The run was cut short: it has what was measured until then."
+    if card is None:
+        yield (f"The catalog has no row of {record['device']['name']}: nothing was held against a datasheet.")
+    yield from _low_ceilings(record, card)
+    if missing := record.get("missing"):
+        yield f"Not all was measured: it says of {len(missing)} what is missing, and why."
+    points = [point for sweep in record["sweeps"] for point in sweep["points"]]
+    slowed = [reasons for p in points if (reasons := (p.get("clocks") or {}).get("reasons"))]
+    if slowed:
+        why = ", ".join(dict.fromkeys(reason for reasons in slowed for reason in reasons))
+        yield f"The card was slowed down during {len(slowed)} of {len(points)} points: {why}."
+    if not record.get("by"):
+        yield "Nobody is named as having measured it; add --by NAME to be."
+
+
+# ------------------------------------------------------------------------------------- provenance
+
+
+def _provenance(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
+    for package in ("python", "torch", "triton"):
+        if not record["software"].get(package):
+            yield f"software.{package} is missing: a time means little without it; measure again."
+    if not (record["software"].get("cuda") or record["software"].get("hip")):
+        yield "software.cuda and software.hip are both missing: torch had no GPU; measure again with one."
+    if record["software"].get("cuda") and not (record["clocks"].get("before") or {}).get("clocks.sm"):
+        yield "clocks.before is empty: put nvidia-smi on the PATH, and measure again."
+    commit = record["commit"]
+    if commit.endswith("+"):
+        yield f"commit = {commit!r}: files had been changed; commit or stash that, and measure again."
+    elif commit == "unknown":
+        yield "commit = 'unknown': measure in a clone of the repository, so that the code can be found."
+    try:
+        began = datetime.datetime.fromisoformat(record["date"])
+    except ValueError:
+        began = None
+    if began is None or began.tzinfo is None:
+        yield f"date = {record['date']!r}: must be a time of ISO 8601 with its offset; measure again."
+    elif began > now + datetime.timedelta(days=1):
+        yield f"date = {record['date']!r}: it lies ahead; set the clock of that machine, and measure again."
+
+
+def _device(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
+    device, named = record["device"], catalog.card_called(record["device"]["name"])
+    if " MIG " in f" {device['name']} ":
+        yield f"device.name = {device['name']!r}: a slice of a card has no datasheet; measure on a whole one."
+        return
+    claimed = device.get("accelerator")
+    if claimed and claimed not in {one.id for one in catalog.accelerators()}:
+        yield f"device.accelerator = {claimed!r}: the catalog has no such row; measure again."
+    elif claimed and named and named.id != claimed:
+        yield (
+            f"device.accelerator = {claimed!r}: a driver that says {device['name']!r} speaks of {named.id}; "
+            "correct it."
+        )
+    if card is None:
+        return
+    memory, processors = device.get("memory_bytes"), device.get("sm_count")
+    if memory and not SMALLER_MEMORY * card.capacity <= memory <= 1.1 * card.capacity:
+        yield (
+            f"device.memory_bytes = {memory:,}: {card.short_name} has {card.capacity:,}; it is another card, "
+            "or a part of one: name the one that it is."
+        )
+    if processors and card.sm_count and processors != card.sm_count:
+        yield (
+            f"device.sm_count = {processors}: {card.short_name} has {card.sm_count}; it is another card, or "
+            "a part of one: name the one that it is."
+        )
+
+
+def _correct(record: recorded.Record) -> Iterator[str]:
+    outcomes = record.get("correct") or {}
+    for name, outcome in outcomes.items():
+        if outcome.get("verdict") != "correct":
+            yield (
+                f"correct.{name}: {outcome.get('verdict')} A wrong kernel's record is a fault to report, "
+                "not a measurement: send it as that."
+            )
+    for name in dict.fromkeys(sweep["experiment"] for sweep in record["sweeps"]):
+        if name not in outcomes:
+            yield f"correct.{name} is missing: it was timed and never held against float64; measure again."
+
+
+# ---------------------------------------------------------------------------------------- numbers
+
+
+def _ceilings(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
+    for arithmetic, kept in record["ceilings"].items():
+        tops = write.ceilings_of(kept)
+        found = alarm.inspect(
+            bytes_per_s=tops.bandwidth,
+            flops_per_s=tops.peak,
+            bandwidth=card.bandwidth if card else None,
+            peak=_peak(card, arithmetic),
+        )
+        for one in found:
+            yield f"ceilings.{arithmetic}: {one.sentence} Measure again."
+    rates = {a: kept["peak"] for a, kept in record["ceilings"].items() if kept["peaks"]}
+    for one in alarm.dtype_ratio(rates, card, timed.MEASURED_TOLERANCE):
+        yield f"ceilings: {one.sentence} Measure again."
+
+
+def _low_ceilings(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
+    for arithmetic, kept in record["ceilings"].items():
+        limits = {"bandwidth": card.bandwidth if card else None, "peak": _peak(card, arithmetic)}
+        for name, limit in limits.items():
+            if limit and kept[name] < SLOWEST * limit:
+                yield (
+                    f"ceilings.{arithmetic}.{name} is {100 * kept[name] / limit:.0f} % of the datasheet: "
+                    "another program on the card, or a limit of its power; nvidia-smi shows both."
+                )
+
+
+def _peak(card: Accelerator | None, arithmetic: str) -> float | None:
+    """The highest dense peak of this arithmetic, whichever units have it; None where nothing says it."""
+    found: list[float] = []
+    if card is None:
+        return None
+    for unit in ("matrix", "vector"):
+        try:
+            found.append(card.peak(arithmetic, unit))
+        except catalog.UnsupportedDtype:
+            continue
+    return max(found, default=None)
+
+
+def _sweep(
+    record: recorded.Record, experiment: Experiment, sweep: Mapping[str, Any], card: Accelerator | None
+) -> Iterator[str]:
+    dtype = sweep["dtype"]
+    if dtype not in experiment.dtypes:
+        known = ", ".join(experiment.dtypes)
+        yield f"{experiment.key}: dtype = {dtype!r}: choose {known}, and measure again."
+        return
+    kept = record["ceilings"].get(sweep.get("arithmetic", dtype))
+    if kept is None:
+        yield (
+            f"{experiment.key}: ceilings.{sweep.get('arithmetic', dtype)} is missing: its times stand beside "
+            "no ceiling of the same run; measure again."
+        )
+    right = []
+    for point in sweep["points"]:
+        where = f"{experiment.key}, {dtype}, {described(point['sizes'])}"
+        problems = list(_point(experiment, dtype, point, kept, card, record["device"].get("l2_bytes")))
+        yield from (f"{where}: {problem}" for problem in problems)
+        if set(point["sizes"]) == set(experiment.sizes):
+            right.append(point)
+    for more in right:
+        half = [less for less in right if _doubled(experiment, dtype, less, more)]
+        less = max(half, key=lambda p: p["seconds"], default=more)
+        if more["seconds"] < LARGER_TAKES * less["seconds"]:
+            yield (
+                f"{experiment.key}, {dtype}, {described(more['sizes'])}: it took {more['seconds']:.3g} s, "
+                f"and at {described(less['sizes'])}, at most half the work, {less['seconds']:.3g} s; "
+                "something else ran on the card, or its clock moved: measure again."
+            )
+
+
+def _work(experiment: Experiment, dtype: str, point: Mapping[str, Any]) -> tuple[float, float]:
+    cost = experiment.formula(dtype, **point["sizes"])
+    return cost.bytes, cost.flops
+
+
+def _doubled(experiment: Experiment, dtype: str, less: Mapping[str, Any], more: Mapping[str, Any]) -> bool:
+    return all(
+        a >= 2 * b
+        for a, b in zip(_work(experiment, dtype, more), _work(experiment, dtype, less), strict=True)
+    )
+
+
+def _point(
+    experiment: Experiment,
+    dtype: str,
+    point: Mapping[str, Any],
+    ceiling: Mapping[str, Any] | None,
+    card: Accelerator | None,
+    l2_bytes: float | None,
+) -> Iterator[str]:
+    if set(point["sizes"]) != set(experiment.sizes):
+        yield f"sizes: must be {', '.join(experiment.sizes)}; measure again."
+        return
+    cost, seconds = experiment.formula(dtype, **point["sizes"]), point["seconds"]
+    follows = {
+        "bytes_per_s": cost.bytes / seconds,
+        "flops_per_s": cost.flops / seconds,
+        "intensity": cost.intensity,
+    }
+    for name, value in follows.items():
+        if not math.isclose(point[name], value, rel_tol=ROUNDING):
+            yield (
+                f"{name} = {point[name]:.6g}: by the formula and its seconds it is {value:.6g}; the record "
+                "is of another version, or was edited: measure again."
+            )
+    low, high = point.get("low") or seconds, point.get("high") or seconds
+    if not low <= seconds <= high:
+        yield f"seconds = {seconds:.4g}: not between low and high, {low:.4g} and {high:.4g}; measure again."
+    error, allowed = point.get("relative_error"), experiment.tolerance(dtype)
+    if error is None or error > allowed:
+        yield f"relative_error = {error}: must be {allowed:.0e} or less; a wrong kernel's time means nothing."
+    alarms = [*point["alarms"], *_faster_than_it_can(experiment, dtype, follows, ceiling, card)]
+    yield from (f"{words} Mend the cause, and measure again." for words in dict.fromkeys(alarms))
+    counted = point.get("dram_bytes")
+    if counted and l2_bytes and counted < (cost.bytes - l2_bytes) * (1 - alarm.TOLERANCE):
+        yield (
+            f"dram_bytes = {counted:,.0f}: {cost.bytes:,.0f} bytes have to move, and the cache holds "
+            f"{l2_bytes:,.0f}; the counter saw less than a whole run: measure again with --counters."
+        )
+    # the vendor's kernel may use other units than ours
+    baseline, peak = point.get("baseline"), _peak(card, experiment.operands(dtype))
+    if baseline and peak and card:
+        floor = roofline.time(cost.flops, cost.bytes, peak, card.bandwidth)
+        for one in alarm.against_floor(baseline["seconds"], floor):
+            yield f"baseline {baseline['name']}: {one.sentence} Measure again."
+
+
+def _faster_than_it_can(
+    experiment: Experiment,
+    dtype: str,
+    rates: Mapping[str, float],
+    ceiling: Mapping[str, Any] | None,
+    card: Accelerator | None,
+) -> Iterator[str]:
+    reached = {name: rates[name] for name in ("bytes_per_s", "flops_per_s")}
+    tops = write.ceilings_of(ceiling) if ceiling else None
+    found = (
+        *alarm.inspect(
+            **reached,
+            bandwidth=card.bandwidth if card else None,
+            peak=timed.peak_of(experiment, card, dtype) if card else None,
+        ),
+        *alarm.inspect(
+            **reached,
+            measured_bandwidth=tops.bandwidth if tops else None,
+            measured_peak=tops.peak if tops and tops.peak_measured else None,
+            tolerance=timed.MEASURED_TOLERANCE,
+        ),
+    )
+    yield from (one.sentence for one in found)

@@ -1,0 +1,247 @@
+"""What is in a record: each field once, with its type and its unit; and how old records are read.
+
+The page "Records" shows these tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from book.say import say
+
+SCHEMA = 2
+MEASURED, REHEARSED = "measured", "rehearsed"
+NUMBER = (int, float)
+_TYPES = {  # as JSON calls it, and as a sentence does
+    str: ("string", "text"),
+    dict: ("object", "an object"),
+    list: ("array", "a list"),
+    bool: ("boolean", "true or false"),
+    int: ("integer", "a whole number"),
+    float: ("number", "a number"),
+}
+
+
+class RecordError(ValueError):
+    """A record that cannot be trusted: the message names the file, the field and the remedy."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field. unit: SI, or "". sign: what a number must be, "", "at least 0" or "positive".
+
+    choices: the values allowed, () for any. optional: a record may lack it, or hold null there.
+    """
+
+    name: str
+    types: tuple[type, ...]
+    says: str
+    unit: str = ""
+    sign: str = ""
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def json(self) -> str:
+        """The type as JSON calls it."""
+        return _TYPES[self.types[-1]][0]
+
+    def wrong(self, holder: Mapping[str, Any]) -> str:
+        """What is wrong with this field of `holder`, in words that follow its name; "" if nothing is."""
+        value = holder.get(self.name)
+        if value is None and self.optional:
+            return ""
+        if self.name not in holder:
+            return " is missing"
+        number = isinstance(value, NUMBER) and not isinstance(value, bool)
+        if not isinstance(value, self.types) or (self.types != (bool,) and isinstance(value, bool)):
+            return f" = {value!r}: must be {_TYPES[self.types[-1]][1]}"
+        if self.choices and value not in self.choices:
+            return f" = {value!r}: must be {' or '.join(self.choices)}"
+        if number and not math.isfinite(value):
+            return f" = {value!r}: must be a finite number"
+        if self.sign == "positive" and value <= 0:
+            return f" = {value!r}: must be a positive number"
+        if self.sign == "at least 0" and value < 0:
+            return f" = {value!r}: must be at least 0"
+        return ""
+
+
+def _text(name: str, says: str, **more: Any) -> Field:
+    return Field(name, (str,), says, **more)
+
+
+def _number(name: str, unit: str, says: str, sign: str = "positive", **more: Any) -> Field:
+    return Field(name, NUMBER, says, unit, sign, **more)
+
+
+RECORD = (
+    Field("schema", (int,), say("the version of this form")),
+    _text(
+        "kind",
+        say("measured on a device that is there, or rehearsed on an imaginary one"),
+        choices=(MEASURED, REHEARSED),
+    ),
+    Field("device", (dict,), say("what was measured on")),
+    Field("software", (dict,), say("versions: python, torch, triton, numpy, and cuda or hip")),
+    Field("clocks", (dict,), say("what the driver said before and after: clocks in MHz, power limit in W")),
+    _text("date", say("when it began, ISO 8601 with its offset")),
+    _text("commit", say('of the checkout; "+" after it means that files had been changed')),
+    _text("command", say("what was typed")),
+    _text("status", say("whether the run reached its end"), choices=("partial", "complete")),
+    Field("correct", (dict,), say("kernel: how it did against float64"), optional=True),
+    Field("ceilings", (dict,), say("arithmetic: the two ceilings of this run")),
+    Field("sweeps", (list,), say("what was timed")),
+    Field("overhead", (dict,), say("what a launch costs"), optional=True),
+    Field("cold_cache", (dict,), say("how the cache was emptied before each run"), optional=True),
+    Field("missing", (list,), say("what was to be measured and wasn't, and why"), optional=True),
+    Field("notes", (list,), say("sentences: what was left out, and why")),
+    _text("by", say("who measured it, if they want to be named"), optional=True),
+)
+
+DEVICE = (
+    _text("name", say("as the driver calls it")),
+    _text("kind", say("what it is"), choices=("gpu", "cpu"), optional=True),
+    _text("torch_device", say("what torch calls it"), optional=True),
+    _text("accelerator", say("its row of the catalog"), optional=True),
+    _text("target", say("what Triton compiles for"), optional=True),
+    _number("memory_bytes", "byte", say("all its memory"), "at least 0", optional=True),
+    _number("free_bytes", "byte", say("what was free when the run began"), "at least 0", optional=True),
+    _number("l2_bytes", "byte", say("its last cache"), "at least 0", optional=True),
+    _number(
+        "sm_count", "", say("multiprocessors or compute units; cores of a CPU"), "at least 0", optional=True
+    ),
+    _text("uuid", say("the card's own number; not kept on the shelf"), optional=True),
+    _text("pci", say("its place on the bus; not kept on the shelf"), optional=True),
+    _text("architecture", say("what the driver calls its kind"), optional=True),
+    Field("imaginary", (bool,), say("true in a rehearsal"), optional=True),
+)
+
+OUTCOME = (
+    _text("dtype", say("what it was tried in"), optional=True),
+    _text("verdict", say("correct, or what is wrong")),
+    _number("relative_error", "", say("the largest, against float64"), "at least 0", optional=True),
+    Field("runs", (int,), say("how many sizes"), optional=True),
+)
+
+CEILINGS = (
+    _text("dtype", say("of the arithmetic")),
+    _number("bandwidth", "byte/s", say("the best of `bandwidths`")),
+    _text("bandwidth_by", say("which of them")),
+    _number("peak", "FLOP/s", say("the best of `peaks`")),
+    _text("peak_by", say("which of them, or that it is the datasheet's")),
+    Field("bandwidths", (dict,), say("every stream that was tried"), "byte/s"),
+    Field("peaks", (dict,), say("every product that was tried"), "FLOP/s"),
+    Field("notes", (list,), say("sentences")),
+)
+
+SWEEP = (
+    _text("experiment", say("the kernel; torch or own before it if the code is not this book's")),
+    _text("axis", say("the size that varies")),
+    _text("dtype", say("what tensors are stored in")),
+    _text("arithmetic", say("what is computed in, and whose ceilings hold"), optional=True),
+    Field("fixed", (dict,), say("the sizes that stay"), optional=True),
+    Field("points", (list,), say("one for each size")),
+)
+
+POINT = (
+    Field("sizes", (dict,), say("every size of the kernel")),
+    _number("seconds", "s", say("the median of its runs")),
+    _number("low", "s", say("a fifth of the runs took less"), optional=True),
+    _number("high", "s", say("a fifth of the runs took more"), optional=True),
+    Field("runs", (int,), say("how many"), sign="positive", optional=True),
+    _number("intensity", "FLOP/byte", say("by the formula"), "at least 0"),
+    _number("bytes_per_s", "byte/s", say("the formula's compulsory bytes over seconds")),
+    _number("flops_per_s", "FLOP/s", say("its useful FLOPs over seconds"), "at least 0"),
+    _number("relative_error", "", say("against float64"), "at least 0", optional=True),
+    _number("dram_bytes", "byte", say("what the hardware counted"), optional=True),
+    _number("of_roof", "", say("share of what the ceilings of this run allow"), optional=True),
+    _text("dtype", say("as in the sweep"), optional=True),
+    _number("of_bandwidth", "", say("share of the bandwidth of this run"), "at least 0", optional=True),
+    _number("of_peak", "", say("share of the peak of this run"), "at least 0", optional=True),
+    _number("of_datasheet", "", say("share of what the datasheet allows"), "at least 0", optional=True),
+    Field("clocks", (dict,), say("clock, power, heat and what slowed the card, while it ran"), optional=True),
+    Field("plan", (dict,), say("the tiles and splits that ran"), optional=True),
+    Field("kernels", (tuple, list), say("what was launched, with registers and spills"), optional=True),
+    Field("clock", (dict,), say("what else the clock says: launch time, cache, empty events"), optional=True),
+    Field("notes", (tuple, list), say("sentences"), optional=True),
+    Field("baseline", (dict,), say("the vendor's kernel on the same tensors in the same run"), optional=True),
+    Field("alarms", (list,), say("why it is impossible, if it is; such a point is not shown")),
+)
+
+BASELINE = (
+    _text("name", say("whose kernel")),
+    _number("seconds", "s", say("the median of its runs, by the same clock")),
+)
+
+TABLES: Mapping[str, tuple[Field, ...]] = {
+    "record": RECORD,
+    "device": DEVICE,
+    "correct[kernel]": OUTCOME,
+    "ceilings[arithmetic]": CEILINGS,
+    "sweeps[]": SWEEP,
+    "sweeps[].points[]": POINT,
+    "sweeps[].points[].baseline": BASELINE,
+}
+_REMEDY = "measure again"
+
+
+def upgraded(record: Any) -> Any:
+    """A record in the form of today. The first schema had "gpu" or "cpu" for its kind, and no rehearsals."""
+    if not isinstance(record, Mapping) or record.get("schema") != 1:
+        return record
+    device = record.get("device")
+    if isinstance(device, Mapping):
+        device = {**device, "kind": device.get("kind", record.get("kind"))}
+    kind = MEASURED if record.get("kind") in ("gpu", "cpu") else record.get("kind")
+    return {**record, "schema": SCHEMA, "kind": kind, "device": device}
+
+
+def validate(record: Any, path: Path | str) -> None:
+    """Raise RecordError unless `record` has every field, of the right type and a possible value."""
+    if not isinstance(record, Mapping):
+        raise RecordError(f"{path}: a record is a JSON object; {_REMEDY}.")
+    if record.get("schema") != SCHEMA:
+        raise RecordError(
+            f"{path}: schema = {record.get('schema')!r}: this code reads schemas 1 and {SCHEMA}; "
+            f"{_REMEDY}, or use the commit that the record names."
+        )
+    _hold(record, RECORD, f"{path}: ")
+    _hold(record["device"], DEVICE, f"{path}: device.")
+    if not record["device"]["name"]:
+        raise RecordError(f"{path}: device.name is missing: say which card was measured.")
+    if record["device"].get("imaginary") and record["kind"] != REHEARSED:
+        raise RecordError(
+            f"{path}: kind = {record['kind']!r}: its device is imaginary, so it is {REHEARSED}; "
+            "nothing was measured."
+        )
+    for kernel, outcome in (record.get("correct") or {}).items():
+        _hold(outcome, OUTCOME, f"{path}: correct.{kernel}.")
+    for arithmetic, kept in record["ceilings"].items():
+        _hold(kept, CEILINGS, f"{path}: ceilings[{arithmetic!r}].")
+    for i, sweep in enumerate(record["sweeps"]):
+        where = f"{path}: sweeps[{i}]"
+        _hold(sweep, SWEEP, f"{where}.")
+        for j, point in enumerate(sweep["points"]):
+            _hold(point, POINT, f"{where}.points[{j}].")
+            for size, value in point["sizes"].items():
+                if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+                    raise RecordError(
+                        f"{where}.points[{j}].sizes.{size} = {value!r}: must be a positive whole number; "
+                        f"{_REMEDY}."
+                    )
+            if point.get("baseline") is not None:
+                _hold(point["baseline"], BASELINE, f"{where}.points[{j}].baseline.")
+
+
+def _hold(holder: Any, fields: Iterable[Field], where: str) -> None:
+    """Raise RecordError for the first of `fields` that `holder` lacks or has wrong."""
+    if not isinstance(holder, Mapping):
+        raise RecordError(f"{where.removesuffix('.')} = {holder!r}: must be an object; {_REMEDY}.")
+    for field in fields:
+        if problem := field.wrong(holder):
+            raise RecordError(f"{where}{field.name}{problem}; {_REMEDY}.")
