@@ -58,6 +58,11 @@ FAULTS = {
         "linear: relative error 1.00e+00.",
         "correct.linear: .* report",
     ),
+    "a wrong result at one size": (
+        ("missing",),
+        [{"experiment": "linear", "why": "wrong", "reason": "relative error 1."}],
+        "missing: linear gave a wrong result at a size: relative error 1. .* report",
+    ),
     "a kernel that nobody checked": (("correct",), {}, "correct.linear is missing.*never held against"),
     "a bandwidth above the datasheet": (
         ("ceilings", "bf16", "bandwidth"),

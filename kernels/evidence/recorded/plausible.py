@@ -152,6 +152,12 @@ def _correct(record: recorded.Record) -> Iterator[str]:
                 f"correct.{name}: {outcome.get('verdict')} A wrong kernel's record is a fault to report, "
                 "not a measurement: send it as that."
             )
+    for gap in record.get("missing") or ():
+        if gap.get("why") == "wrong":
+            yield (
+                f"missing: {gap.get('experiment')} gave a wrong result at a size: {gap.get('reason')} "
+                "That is a fault to report: send the record as that."
+            )
     for name in dict.fromkeys(sweep["experiment"] for sweep in record["sweeps"]):
         if name not in outcomes:
             yield f"correct.{name} is missing: it was timed and never held against float64; measure again."
