@@ -140,7 +140,7 @@ def test_what_is_to_be_known_keeps_nothing_off_the_shelf():
 
 
 def test_what_is_missing_and_what_slowed_the_card_is_told():
-    record = made(missing=[{"experiment": "mlp", "why": "time"}])
+    record = made(missing=[{"experiment": "mlp", "why": "time", "reason": "the minutes were spent"}])
     record["sweeps"][0]["points"][0]["clocks"] = {"reasons": ["power cap"]}
     record["sweeps"][0]["points"][1]["clocks"] = {"reasons": []}
     assert plausible.judge(record) == plausible.Verdict(

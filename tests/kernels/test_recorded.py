@@ -71,6 +71,7 @@ def sweeps(*points):
         ({"device": {"name": "x", "kind": "tpu"}}, "device.kind = 'tpu': must be gpu or cpu"),
         ({"device": {"name": "x", "imaginary": True}}, "kind = 'measured': its device is imaginary"),
         ({"ceilings": {"bf16": {}}}, r"ceilings\['bf16'\].dtype is missing"),
+        ({"missing": ["mlp"]}, r"missing\[0\] = 'mlp': must be an object"),
         ({"correct": {"linear": "yes"}}, "correct.linear = 'yes': must be an object"),
         ({"sweeps": sweeps({})}, r"points\[0\].sizes is missing"),
         ({"sweeps": sweeps(point(1) | {"seconds": -1})}, "seconds = -1: must be a positive"),

@@ -153,9 +153,9 @@ def _correct(record: recorded.Record) -> Iterator[str]:
                 "not a measurement: send it as that."
             )
     for gap in record.get("missing") or ():
-        if gap.get("why") == "wrong":
+        if gap["why"] == "wrong":
             yield (
-                f"missing: {gap.get('experiment')} gave a wrong result at a size: {gap.get('reason')} "
+                f"missing: {gap['experiment']} gave a wrong result at a size: {gap['reason']} "
                 "That is a fault to report: send the record as that."
             )
     for name in dict.fromkeys(sweep["experiment"] for sweep in record["sweeps"]):

@@ -128,6 +128,14 @@ OUTCOME = (
     Field("runs", (int,), say("how many sizes"), optional=True),
 )
 
+GAP = (
+    _text("experiment", say("the kernel")),
+    _text("dtype", say("as in the sweep"), optional=True),
+    Field("sizes", (dict,), say("which; null for all"), optional=True),
+    _text("why", say("failed, wrong, memory, unsupported, time or stopped")),
+    _text("reason", say("a sentence")),
+)
+
 CEILINGS = (
     _text("dtype", say("of the arithmetic")),
     _number("bandwidth", "byte/s", say("the best of `bandwidths`")),
@@ -184,6 +192,7 @@ TABLES: Mapping[str, tuple[Field, ...]] = {
     "record": RECORD,
     "device": DEVICE,
     "correct[kernel]": OUTCOME,
+    "missing[]": GAP,
     "ceilings[arithmetic]": CEILINGS,
     "sweeps[]": SWEEP,
     "sweeps[].points[]": POINT,
@@ -223,6 +232,8 @@ def validate(record: Any, path: Path | str) -> None:
         )
     for kernel, outcome in (record.get("correct") or {}).items():
         _hold(outcome, OUTCOME, f"{path}: correct.{kernel}.")
+    for i, gap in enumerate(record.get("missing") or ()):
+        _hold(gap, GAP, f"{path}: missing[{i}].")
     for arithmetic, kept in record["ceilings"].items():
         _hold(kept, CEILINGS, f"{path}: ceilings[{arithmetic!r}].")
     for i, sweep in enumerate(record["sweeps"]):
