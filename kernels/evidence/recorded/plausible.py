@@ -18,11 +18,10 @@ from book.catalog import Accelerator
 from kernels.contract.experiment import Experiment
 from kernels.evidence import alarm, recorded, timed
 from kernels.evidence.experiments import all_experiments
-from kernels.evidence.recorded import write
+from kernels.evidence.recorded import provenance, write
 from kernels.evidence.sweeps import described
 
 ROUNDING = 1e-6  # rates and seconds are kept in full, so they must agree
-SMALLER_MEMORY = 0.85  # what a driver reports is less than the label: its own share, and ECC on some cards
 SLOWEST = 0.5  # of the datasheet: a card that reaches less is shared, or short of power as an L4 may be
 LARGER_TAKES = 0.8  # of the time of half the work: less than that is no tile's doing
 
@@ -49,9 +48,9 @@ def judge(record: recorded.Record, now: datetime.datetime | None = None) -> Verd
     known = all_experiments()
     card = _card(record)
     complaints = [
-        *_provenance(record, now or datetime.datetime.now(datetime.UTC)),
-        *_device(record, card),
-        *_correct(record),
+        *provenance.of_run(record, now or datetime.datetime.now(datetime.UTC)),
+        *provenance.of_device(record, card),
+        *provenance.of_results(record),
         *_ceilings(record, card),
     ]
     if not any(sweep["points"] for sweep in record["sweeps"]):
@@ -88,79 +87,6 @@ def _remarks(record: recorded.Record, card: Accelerator | None) -> Iterator[str]
         yield f"The card was slowed down during {len(slowed)} of {len(points)} points: {why}."
     if not record.get("by"):
         yield "Nobody is named as having measured it; add --by NAME to be."
-
-
-# ------------------------------------------------------------------------------------- provenance
-
-
-def _provenance(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
-    for package in ("python", "torch", "triton"):
-        if not record["software"].get(package):
-            yield f"software.{package} is missing: a time means little without it; measure again."
-    if not (record["software"].get("cuda") or record["software"].get("hip")):
-        yield "software.cuda and software.hip are both missing: torch had no GPU; measure again with one."
-    if record["software"].get("cuda") and not (record["clocks"].get("before") or {}).get("clocks.sm"):
-        yield "clocks.before is empty: put nvidia-smi on the PATH, and measure again."
-    commit = record["commit"]
-    if commit.endswith("+"):
-        yield f"commit = {commit!r}: files had been changed; commit or stash that, and measure again."
-    elif commit == "unknown":
-        yield "commit = 'unknown': measure in a clone of the repository, so that the code can be found."
-    try:
-        began = datetime.datetime.fromisoformat(record["date"])
-    except ValueError:
-        began = None
-    if began is None or began.tzinfo is None:
-        yield f"date = {record['date']!r}: must be a time of ISO 8601 with its offset; measure again."
-    elif began > now + datetime.timedelta(days=1):
-        yield f"date = {record['date']!r}: it lies ahead; set the clock of that machine, and measure again."
-
-
-def _device(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
-    device, named = record["device"], catalog.card_called(record["device"]["name"])
-    if " MIG " in f" {device['name']} ":
-        yield f"device.name = {device['name']!r}: a slice of a card has no datasheet; measure on a whole one."
-        return
-    claimed = device.get("accelerator")
-    if claimed and claimed not in {one.id for one in catalog.accelerators()}:
-        yield f"device.accelerator = {claimed!r}: the catalog has no such row; measure again."
-    elif claimed and named and named.id != claimed:
-        yield (
-            f"device.accelerator = {claimed!r}: a driver that says {device['name']!r} speaks of {named.id}; "
-            "correct it."
-        )
-    if card is None:
-        return
-    memory, processors = device.get("memory_bytes"), device.get("sm_count")
-    if memory and not SMALLER_MEMORY * card.capacity <= memory <= 1.1 * card.capacity:
-        yield (
-            f"device.memory_bytes = {memory:,}: {card.short_name} has {card.capacity:,}; it is another card, "
-            "or a part of one: name the one that it is."
-        )
-    if processors and card.sm_count and processors != card.sm_count:
-        yield (
-            f"device.sm_count = {processors}: {card.short_name} has {card.sm_count}; it is another card, or "
-            "a part of one: name the one that it is."
-        )
-
-
-def _correct(record: recorded.Record) -> Iterator[str]:
-    outcomes = record.get("correct") or {}
-    for name, outcome in outcomes.items():
-        if outcome.get("verdict") != "correct":
-            yield (
-                f"correct.{name}: {outcome.get('verdict')} A wrong kernel's record is a fault to report, "
-                "not a measurement: send it as that."
-            )
-    for gap in record.get("missing") or ():
-        if gap["why"] == "wrong":
-            yield (
-                f"missing: {gap['experiment']} gave a wrong result at a size: {gap['reason']} "
-                "That is a fault to report: send the record as that."
-            )
-    for name in dict.fromkeys(sweep["experiment"] for sweep in record["sweeps"]):
-        if name not in outcomes:
-            yield f"correct.{name} is missing: it was timed and never held against float64; measure again."
 
 
 # ---------------------------------------------------------------------------------------- numbers
