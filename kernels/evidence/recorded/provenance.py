@@ -16,6 +16,7 @@ SMALLER_MEMORY = 0.85  # what a driver reports is less than the label: its own s
 
 
 def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
+    """Versions, clocks, commit and day."""
     for package in ("python", "torch", "triton"):
         if not record["software"].get(package):
             yield f"software.{package} is missing: a time means little without it; measure again."
@@ -39,6 +40,7 @@ def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
 
 
 def of_device(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
+    """Whether it is the whole card that it says it is. card: its row of the catalog."""
     device, named = record["device"], catalog.card_called(record["device"]["name"])
     if " MIG " in f" {device['name']} ":
         yield f"device.name = {device['name']!r}: a slice of a card has no datasheet; measure on a whole one."
@@ -67,6 +69,7 @@ def of_device(record: recorded.Record, card: Accelerator | None) -> Iterator[str
 
 
 def of_results(record: recorded.Record) -> Iterator[str]:
+    """Whether each kernel that was timed was right, everywhere that it was looked at."""
     outcomes = record.get("correct") or {}
     for name, outcome in outcomes.items():
         if outcome.get("verdict") != "correct":
