@@ -1,4 +1,4 @@
-"""The vendor's own kernels do the same work as ours: held against the same references, on this CPU."""
+"""The vendor's own kernels do the same work as ours: each is held against our result before it is timed."""
 
 import dataclasses
 import sys
@@ -7,11 +7,13 @@ import types
 import pytest
 import torch
 
-from kernels import decode_attention, flash_attention
+from kernels import decode_attention, flash_attention, kv_append
 from kernels.contract.accuracy import relative_error
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
-from kernels.evidence.timed import baselines
+from kernels.evidence.timed import baselines, checking, clocks
+from tests.kernels.fakes import Says
+from tests.kernels.toy import experiment as toy
 
 GOALS = ("stream", "matmul", "linear", "gemv", "decode_attention", "flash_attention")
 KEYS = [
@@ -90,3 +92,130 @@ def test_flash_attention_s_package_gets_tensors_as_it_wants_them(monkeypatch):
         ("flash_attn_with_kvcache", [(1, 1, 4, 64), (1, 5, 2, 64), (1, 5, 2, 64)], {}),
         ("single_decode_with_kv_cache", [(4, 64), (2, 5, 64), (2, 5, 64)], {"kv_layout": "HND"}),
     ]
+
+
+# --------------------------------------------------------------- held against ours, before it is timed
+
+OURS = clocks.Timing(2e-3, 2e-3, 2e-3, 9)
+SIZES = {"m": 16, "k": 128, "n": 64}
+
+
+def beside(experiment, works, monkeypatch, sizes=None, dtype="fp16"):
+    """What is timed beside our kernel of these works (made from the inputs): (baseline, notes, the clock)."""
+    clock, inputs = Says(1e-3), experiment.inputs(**(sizes or SIZES), dtype=dtype)
+    monkeypatch.setattr(baselines, "of", lambda *_: works(**inputs))
+    return *baselines.beside(experiment, inputs, dtype, clock, OURS, 0.1), clock
+
+
+@pytest.mark.parametrize(
+    ("key", "dtype"),
+    [(key, d) for key in KEYS for d in ("fp16", "fp32") if d in all_experiments()[key].dtypes],
+)
+def test_each_of_today_s_is_near_enough_to_our_kernel_s_result_to_be_timed(key, dtype):
+    experiment = all_experiments()[key]
+    clock, inputs = Says(1e-3), inputs_of(experiment, dtype)
+    found, notes = baselines.beside(experiment, inputs, dtype, clock, OURS, 0.1)
+    assert notes == [] and clock.budgets == [0.1] * len(baselines.of(experiment, inputs, dtype))
+    assert found["share"] == 0.5 and 0 <= found["relative_error"] <= experiment.tolerance(dtype)
+
+
+def test_a_baseline_that_gives_something_else_is_not_timed_and_named_with_the_difference(monkeypatch):
+    works = lambda x, w: {"theirs": lambda: 1.25 * (x @ w), "torch.matmul": lambda: x @ w}  # noqa: E731
+    found, notes, clock = beside(toy, works, monkeypatch)
+    assert clock.budgets == [0.1], "the right one only"
+    assert (found["name"], found["others"]) == ("torch.matmul", {})
+    assert notes == [
+        "theirs was not timed: its result is 2.50e-01 of its norm away from ours in fp16, "
+        "and 2e-03 is allowed."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda y: y[:-1], "the result has shape (15, 64), its reference (16, 64)"),
+        (lambda y: (y, y), "it gives 2 results, and ours are 1"),
+        (lambda y: y.new_full(y.shape, float("nan")), "NaN or infinity"),
+        (lambda y: y.no_such_thing, "could not be timed beside it: AttributeError"),
+    ],
+)
+def test_what_can_not_be_compared_is_not_timed_either(monkeypatch, wrong, says):
+    found, (note,), clock = beside(toy, lambda x, w: {"theirs": lambda: wrong(x @ w)}, monkeypatch)
+    assert found is None and clock.budgets == []
+    assert note.startswith("theirs ") and says in note
+
+
+def test_an_output_made_before_that_is_never_written_does_not_pass_for_a_result(monkeypatch):
+    def works(x, w):
+        y = torch.empty(len(x), w.shape[1], dtype=x.dtype)
+        return {"lazy": lambda: y}
+
+    found, (note,), _ = beside(toy, works, monkeypatch)
+    assert found is None and "NaN" in note
+
+
+@pytest.mark.parametrize("fault", ["nothing", "elsewhere"])
+def test_what_is_written_in_place_is_compared_with_the_places_as_they_were_before_ours(monkeypatch, fault):
+    """Both write into the same cache: what ours left there must not pass for theirs."""
+    experiment = kv_append.experiment
+    sizes = {"batch": 4, "kv_heads": 2, "head_dim": 16, "context": 8}
+
+    def works(k, v, k_cache, v_cache, positions):
+        right = baselines._append(experiment, k, v, k_cache, v_cache, positions)
+
+        def wrong():
+            if fault == "elsewhere":
+                right["torch index_put_"]()
+                k_cache[1, 1, (positions[1] + 1) % 8] = 1.0
+            return k_cache, v_cache
+
+        return {"theirs": wrong, **right}
+
+    found, (note,), _ = beside(experiment, works, monkeypatch, sizes)
+    assert found["name"] == "torch index_put_" and found["relative_error"] == 0.0
+    assert note.startswith("theirs was not timed") and "0e+00 is allowed" in note
+
+
+def test_where_memory_has_no_room_for_both_results_ours_waits_in_the_host_s(monkeypatch):
+    tried = []
+
+    def works(x, w):
+        def work():
+            tried.append(len(tried))
+            if len(tried) == 1:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+            return x @ w
+
+        return {"torch.matmul": work}
+
+    moved = []
+    to_host = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda x: moved.append(x.shape) or to_host(x))
+    found, notes, _ = beside(toy, works, monkeypatch)
+    assert found["name"] == "torch.matmul" and notes == [] and moved == [(16, 64)]
+
+
+def test_a_baseline_that_fits_nowhere_costs_no_point_of_ours(monkeypatch):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore words")
+
+    found, notes, _ = beside(toy, lambda x, w: {"theirs": full}, monkeypatch)
+    assert found is None and notes == [
+        "theirs could not be timed beside it: OutOfMemoryError: "
+        "CUDA out of memory. Tried to allocate 2.00 GiB."
+    ]
+    found, notes, _ = beside(toy, full, monkeypatch)
+    assert found is None and notes == [
+        "No baseline could be made: CUDA out of memory. Tried to allocate 2.00 GiB."
+    ]
+
+
+def test_results_are_compared_a_piece_at_a_time_whatever_their_strides(monkeypatch):
+    whole = torch.randn(6, 5, 7).transpose(0, 2)
+    off = whole + 0.5
+    expected = checking.distance([[off]], [[whole]])
+    monkeypatch.setattr(checking, "AT_ONCE", 4)
+    pieces = list(checking._pieces(off, whole))
+    assert max(a.numel() for a, _ in pieces) <= 4 and sum(a.numel() for a, _ in pieces) == 210
+    assert checking.distance([[off]], [[whole]]) == pytest.approx(expected)
+    assert expected == pytest.approx(0.5 * 210**0.5 / whole.double().norm().item())

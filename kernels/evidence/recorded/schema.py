@@ -186,6 +186,7 @@ POINT = (
 BASELINE = (
     _text("name", say("whose kernel")),
     _number("seconds", "s", say("the median of its runs, by the same clock")),
+    _number("relative_error", "", say("of its result, against ours"), "at least 0", optional=True),
 )
 
 TABLES: Mapping[str, tuple[Field, ...]] = {

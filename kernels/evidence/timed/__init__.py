@@ -9,13 +9,12 @@ and of its datasheet.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from book import roofline
 from book.catalog import Accelerator, UnsupportedDtype
-from book.say import say
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
@@ -25,7 +24,7 @@ from kernels.evidence.sweeps import sweep
 from kernels.evidence.timed import launched, memory
 from kernels.evidence.timed.ceilings import Ceilings, ceilings, room
 from kernels.evidence.timed.checking import check
-from kernels.evidence.timed.clocks import Clock, Timing
+from kernels.evidence.timed.clocks import Clock
 from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.machine import Device, gpu_here
 
@@ -42,8 +41,9 @@ class Timed:
     of_roof: flops_per_s over what the measured ceilings allow at this intensity (for a kernel with
     no FLOPs, bytes/s over the measured bandwidth). of_datasheet: seconds of the datasheet's floor
     over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
-    baseline: {"name", "seconds", "share", "others"} of the vendor's own kernel for the same work, by
-    the same clock; share: its seconds over ours, above one where ours is faster. plan: the fields of
+    baseline: {"name", "seconds", "share", "others", "relative_error"} of the vendor's own kernel for the
+    same work, by the same clock; share: its seconds over ours, above one where ours is faster;
+    relative_error: of its result against ours. plan: the fields of
     the plan that ran. kernels: what was launched, with registers, spills and shared memory where known.
     way, launch_seconds, empty_seconds: see Timing. began, ended: when it was timed, on the machine's
     monotonic clock, which the driver's samples are taken by.
@@ -107,7 +107,11 @@ def measure(
     began = time.monotonic()
     timing = clock.time(lambda: experiment.run(**inputs), budget)
     ended = time.monotonic()
-    baseline, notes = _baseline(experiment, inputs, dtype, clock, timing, budget) if baselines else (None, ())
+    baseline, notes = None, []
+    if baselines:
+        from kernels.evidence.timed.baselines import beside  # late: it stays at home, see `bundle.AT_HOME`
+
+        baseline, notes = beside(experiment, inputs, dtype, clock, timing, budget)
     cost = experiment.formula(dtype, **sizes)
     bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
     card = device.card()
@@ -150,36 +154,6 @@ def measure(
         began=began,
         ended=ended,
     )
-
-
-def _baseline(
-    experiment: Experiment,
-    inputs: Mapping[str, Any],
-    dtype: str,
-    clock: Clock,
-    ours: Timing,
-    budget: float,
-) -> tuple[dict[str, Any] | None, Sequence[str]]:
-    """The fastest of the vendor's kernels on these inputs, and a note for each that can't be taken."""
-    from kernels.evidence.timed import baselines  # late: it stays at home, see `bundle.AT_HOME`
-
-    seconds: dict[str, float] = {}
-    notes: list[str] = []
-    for name, work in baselines.of(experiment, inputs, dtype).items():
-        try:
-            seconds[name] = clock.time(work, budget).seconds
-        except Exception as error:  # noqa: BLE001 - a vendor's failure must not cost our own point
-            first = str(error).strip().partition("\n")[0]
-            kind = type(error).__name__
-            notes.append(
-                say("{name} could not be timed beside it: {kind}: {first}", name=name, kind=kind, first=first)
-            )
-    if not seconds:
-        return None, notes
-    best = min(seconds, key=seconds.__getitem__)
-    others = {name: taken for name, taken in seconds.items() if name != best}
-    share = seconds[best] / ours.seconds
-    return {"name": best, "seconds": seconds[best], "share": share, "others": others}, notes
 
 
 def why_not(experiment: Experiment, device: Device, dtype: str) -> str:

@@ -1,12 +1,15 @@
 """What the vendor has for the same work: timed beside a kernel, on its inputs, by the same clock.
 
-    for name, work in baselines.of(linear.experiment, inputs, "bf16").items(): ...
+    baseline, notes = baselines.beside(linear.experiment, inputs, "bf16", clock, ours, budget=0.3)
 
 A table by experiment (its key, or its file's name for all variants): a kernel file knows nothing of
 it. Each entry makes {name: work} from the inputs of `run`, prepares what may be prepared outside the
-time (views, outputs), and gives the result in the reference's form, so that the tests can hold it
-against the same reference. The fastest counts. FlashAttention and FlashInfer join in where they can
-be imported; what can't be tried without a GPU is held against our own result before it is timed.
+time (views, outputs), and gives the result in the reference's form. FlashAttention and FlashInfer join
+in where they can be imported.
+
+`beside` times them. Before any is timed its result is held against ours, which was held against
+float64, with the tolerance of the experiment: one that does something else is left out, with a note
+that says by how much it differs. The fastest of the others counts.
 """
 
 from __future__ import annotations
@@ -19,7 +22,11 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from book.say import say
 from kernels.contract.experiment import Experiment
+from kernels.evidence.poison import poisoned
+from kernels.evidence.timed.checking import Differs, distance
+from kernels.evidence.timed.clocks import Clock, Timing
 
 Work = Callable[[], Any]
 Works = dict[str, Work]
@@ -32,6 +39,116 @@ def of(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> Works:
     if make is None or experiment.key in WITHOUT or dtype not in (*SIXTEEN, "fp32"):
         return {}
     return make(experiment, **inputs)
+
+
+def beside(
+    experiment: Experiment,
+    inputs: Mapping[str, Any],
+    dtype: str,
+    clock: Clock,
+    ours: Timing,
+    budget: float,
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """The fastest of the vendor's kernels that give our result on these inputs; a note for each other one.
+
+    ours: the time of our kernel, which was found right on these inputs. What is written in place is
+    written. Nothing that a vendor's kernel does is raised: it must not cost our own point.
+    """
+    notes: list[str] = []
+    try:
+        with poisoned():  # an output that is made here and never written holds no result of before
+            works = of(experiment, inputs, dtype)
+        errors = _right(experiment, inputs, dtype, works, notes) if works else {}
+    except Exception as error:  # noqa: BLE001 - memory, most likely
+        notes.append(say("No baseline could be made: {reason}", reason=_first_line(error)))
+        return None, notes
+    seconds: dict[str, float] = {}
+    for name in errors:
+        try:
+            seconds[name] = clock.time(works[name], budget).seconds
+        except Exception as error:  # noqa: BLE001
+            notes.append(_not_timed(name, error))
+    if not seconds:
+        return None, notes
+    best = min(seconds, key=seconds.__getitem__)
+    others = {name: taken for name, taken in seconds.items() if name != best}
+    found = {"name": best, "seconds": seconds[best], "share": seconds[best] / ours.seconds, "others": others}
+    return {**found, "relative_error": errors[best]}, notes
+
+
+def _right(
+    experiment: Experiment, inputs: Mapping[str, Any], dtype: str, works: Works, notes: list[str]
+) -> dict[str, float]:
+    """How far each work's result is from ours, of those that are near enough; `notes` gets the others."""
+    ours, allowed = _Ours(experiment, inputs), experiment.tolerance(dtype)
+    found: dict[str, float] = {}
+    for name, work in works.items():
+        try:
+            error = ours.distance(work)
+        except Differs as why:
+            notes.append(say("{name} was not timed: {why}", name=name, why=str(why)))
+        except Exception as failure:  # noqa: BLE001
+            notes.append(_not_timed(name, failure))
+        else:
+            if error <= allowed:
+                found[name] = error
+                continue
+            notes.append(
+                say(
+                    "{name} was not timed: its result is {error:.2e} of its norm away from ours in {dtype}, "
+                    "and {allowed:.0e} is allowed.",
+                    name=name,
+                    error=error,
+                    dtype=dtype,
+                    allowed=allowed,
+                )
+            )
+    return found
+
+
+class _Ours:
+    """Our result on these inputs, and what stood there before in all that is written in place."""
+
+    def __init__(self, experiment: Experiment, inputs: Mapping[str, Any]) -> None:
+        places = [name for name, tensor in experiment.tensors.items() if tensor.written and not tensor.out]
+        self._before = [(inputs[name], inputs[name].clone()) for name in places]
+        results = experiment.results(inputs)
+        self._results = [x.clone() for x in results] if places else list(results)
+
+    def distance(self, work: Work) -> float:
+        """How far the result of `work` is from ours, as a share of ours. Raises Differs, or what it raises.
+
+        Where the device has no room for both results, ours goes to the host's memory.
+        """
+        try:
+            return self._distance(work)
+        except torch.OutOfMemoryError:
+            pass  # and out of this block, which holds the frames, and they their tensors
+        self._results = [x.cpu() for x in self._results]
+        self._before = [(place, was.cpu()) for place, was in self._before]
+        return self._distance(work)
+
+    def _distance(self, work: Work) -> float:
+        for place, was in self._before:
+            place.copy_(was)
+        made = work()
+        theirs = made if isinstance(made, tuple) else (made,)
+        if len(theirs) != len(self._results):
+            raise Differs(f"it gives {len(theirs)} results, and ours are {len(self._results)}.")
+        return distance([theirs], [self._results])
+
+
+def _not_timed(name: str, error: BaseException) -> str:
+    return say(
+        "{name} could not be timed beside it: {kind}: {first}",
+        name=name,
+        kind=type(error).__name__,
+        first=_first_line(error),
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
 
 
 def _copy(_: Experiment, x: torch.Tensor) -> Works:

@@ -1,9 +1,12 @@
-"""Is a result right? One poisoned run against float64, in pieces where the reference is too large."""
+"""Is a result right? One poisoned run against float64, in pieces where the reference is too large.
+
+`distance` is also how far the vendor's result is from ours (see `baselines`).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -39,12 +42,10 @@ def check(
         given = cut(experiment, {**inputs, **before}, rows, pieces)
         expected = (experiment.expected(_back(part, inputs)) for part in given)  # type: ignore[assignment]
         parts = _parts(experiment, results, rows, pieces)
-    distance = size = 0.0
-    for got, wanted in zip(parts, expected, strict=True):
-        for a, b in zip(got, wanted, strict=True):
-            d, s = _squares(experiment, a, b)
-            distance, size = distance + d, size + s
-    error = math.sqrt(distance) / math.sqrt(size) if size or math.isnan(size) else math.sqrt(distance)
+    try:
+        error = distance(parts, expected)
+    except Differs as why:
+        raise PhysicsDisagrees(f"{experiment.name}: {why}") from None
     allowed = experiment.tolerance(dtype)
     if not error <= allowed:
         raise PhysicsDisagrees(
@@ -70,21 +71,46 @@ def _parts(
     return list(zip(*lists, strict=True))
 
 
-def _squares(experiment: Experiment, got: torch.Tensor, wanted: torch.Tensor) -> tuple[float, float]:
-    """||got - wanted||^2 and ||wanted||^2 in float64, without a copy of either."""
-    distance = size = 0.0
-    if got.shape != wanted.shape:
-        raise PhysicsDisagrees(
-            f"{experiment.name}: the result has shape {tuple(got.shape)}, its reference "
-            f"{tuple(wanted.shape)}: the launcher returns another tensor than its table says."
-        )
-    for a, b in zip(got.reshape(-1).split(AT_ONCE), wanted.reshape(-1).split(AT_ONCE), strict=True):
-        a, b = a.double(), b.double()
-        if not torch.isfinite(a).all():
-            raise PhysicsDisagrees(
-                f"{experiment.name}: the result holds NaN or infinity: some elements were never written, "
-                "or overflowed."
-            )
-        distance += (a - b).square().sum().item()
-        size += b.square().sum().item()
-    return distance, size
+class Differs(ValueError):
+    """Two results that can't be compared as numbers; the message says why, without naming whose they are."""
+
+
+def distance(got: Iterable[Sequence[torch.Tensor]], wanted: Iterable[Sequence[torch.Tensor]]) -> float:
+    """||got - wanted|| / ||wanted|| in float64, of all parts together; the norm itself where that is zero.
+
+    A part is a sequence of tensors; `wanted` may lie on another device. No more than AT_ONCE numbers
+    of each are copied at a time. Raises Differs for other shapes, and for NaN or infinity in `got`.
+    """
+    difference = size = 0.0
+    for part, right in zip(got, wanted, strict=True):
+        for a, b in zip(part, right, strict=True):
+            if a.shape != b.shape:
+                raise Differs(
+                    f"the result has shape {tuple(a.shape)}, its reference {tuple(b.shape)}: the launcher "
+                    "returns another tensor than its table says."
+                )
+            for mine, theirs in _pieces(a, b):
+                d, s = _squares(mine, theirs)
+                difference, size = difference + d, size + s
+    if size or math.isnan(size):
+        return math.sqrt(difference) / math.sqrt(size)
+    return math.sqrt(difference)
+
+
+def _pieces(a: torch.Tensor, b: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Both in parts of AT_ONCE numbers at most: views, whatever their strides."""
+    if a.numel() <= AT_ONCE:
+        yield a, b
+    elif rows := AT_ONCE * len(a) // a.numel():
+        yield from zip(a.split(rows), b.split(rows), strict=True)
+    else:
+        for one, other in zip(a, b, strict=True):
+            yield from _pieces(one, other)
+
+
+def _squares(got: torch.Tensor, wanted: torch.Tensor) -> tuple[float, float]:
+    """||got - wanted||^2 and ||wanted||^2 in float64."""
+    a, b = got.double(), wanted.to(got.device).double()
+    if not torch.isfinite(a).all():
+        raise Differs("the result holds NaN or infinity: some elements were never written, or overflowed.")
+    return (a - b).square().sum().item(), b.square().sum().item()
