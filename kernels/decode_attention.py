@@ -250,6 +250,19 @@ experiment = Experiment(
 
 unpacked_experiment = replace(experiment, variant="unpacked", run=unpacked, plan=partial(plan, packed=False))
 
+# The same, swept over the query heads: K and V are read once however many of them share one.
+heads_experiment = replace(
+    experiment,
+    variant="heads",
+    axis="heads",
+    edges=(),
+    sweep={
+        "counted": {"batch": 2, "heads": [2, 4, 16], "kv_heads": 2, "head_dim": 64, "context": 128},
+        "timed": {"batch": 64, "heads": [8, 16, 32, 64], "kv_heads": 8, "head_dim": 128, "context": 4096},
+        "compiled": {"batch": 64, "heads": 64, "kv_heads": 8, "head_dim": 128, "context": 4096},
+    },
+)
+
 READ = replace(CACHE, reads="tokens kv_heads head_dim")
 ragged_experiment = replace(
     experiment,

@@ -18,7 +18,7 @@ from book.drawing.tables import EMPTY, Cell, Column, Heading, Html, Table, sorta
 from book.say import say
 from kernels.evidence import recorded, timed
 from kernels.evidence.experiments import all_experiments
-from kernels.evidence.recorded import schema
+from kernels.evidence.recorded import goals, schema
 from kernels.evidence.sweeps import described
 
 COMMAND = "python -m kernels.measure --minutes 8 --out my-card.json"
@@ -190,13 +190,14 @@ def _share(value: float | None, scale: float) -> Cell:
 
 @dataclass(frozen=True)
 class Shelf:
-    """What the page "Records" shows: the runs, and a table a kernel; or one line."""
+    """What the page "Records" shows: the runs, the goals, and a table a kernel; or one line."""
 
     records: tuple[recorded.Record, ...]
 
     def blocks(self) -> Iterator[Table | Html]:
-        """The runs, then one table for each kernel that was timed in one."""
+        """The runs, the goals against what each reached, then one table for each kernel that was timed."""
         yield runs(self.records)
+        yield goals.shown(self.records, say("Goals: ratios of two numbers of one run"))
         rows = times(self.records)
         for kernel in dict.fromkeys(one.kernel for one in rows):
             yield against_floor([one for one in rows if one.kernel == kernel])

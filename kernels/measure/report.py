@@ -1,4 +1,4 @@
-"""The record as text: a table, what is missing, and the command that measures only that."""
+"""The record as text: a table, the goals, what is missing, and the command that measures only that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 from book.drawing.number_text import si
 from book.drawing.tables import table as as_table
+from book.say import say
 from kernels.evidence import recorded
+from kernels.evidence.recorded import goals
 from kernels.measure.work import AGAIN, sentence
 
 
@@ -50,6 +52,17 @@ def ending(record: Mapping[str, Any], given: Sequence[str]) -> list[str]:
 
     given: the words of the command line of this run.
     """
+    return [*_goals(record), *_gaps(record, given)]
+
+
+def _goals(record: Mapping[str, Any]) -> list[str]:
+    """Each goal against what this record reached; nothing where no point of it tells anything."""
+    if all(outcome.met is None for outcome in goals.judge(record)):
+        return []
+    return [repr(goals.shown([record], say("Goals: ratios of two numbers of this run")))]
+
+
+def _gaps(record: Mapping[str, Any], given: Sequence[str]) -> list[str]:
     gaps = record.get("missing", [])
     if not gaps:
         return ["Nothing is missing."] if record["status"] == "complete" else []

@@ -9,12 +9,13 @@ from typing import Any
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.evidence import timed
+from kernels.evidence.recorded.goals import GOALS
 from kernels.evidence.sweeps import described, sweep
 from kernels.evidence.timed.machine import Device
 
 Sizes = dict[str, int]
-# The kernels that a goal is set for, and the two that everything else is read by, come first.
-FIRST = ("stream", "matmul", "linear", "gemv", "decode_attention", "flash_attention", "decode_layer")
+# The kernels that a goal is set for come first, then what the book ends with.
+FIRST = (*dict.fromkeys(goal.kernel for goal in GOALS), "decode_layer")
 
 AGAIN = ("failed", "time", "stopped")  # why something is missing that another run may have
 
@@ -48,23 +49,29 @@ def jobs(
         rows = sweep(experiment, "timed")
         if quick and len(rows) > 3:
             rows = [rows[0], rows[len(rows) // 2], rows[-1]]
-        found.append(Job(key, experiment, chosen, tuple(by_worth(rows))))
+        found.append(Job(key, experiment, chosen, tuple(by_worth(rows, key))))
     return found, refused
 
 
 def _worth(key: str) -> tuple[int, str]:
-    """Main experiments with a goal, then other main ones, then variants."""
+    """Experiments with a goal, then other main ones, then variants."""
     if key in FIRST:
         return FIRST.index(key), key
     return len(FIRST) + ("." in key), key
 
 
-def by_worth(rows: Sequence[Sizes]) -> list[Sizes]:
-    """The largest, the smallest and the middle one, then the rest from the largest down."""
+def by_worth(rows: Sequence[Sizes], key: str = "") -> list[Sizes]:
+    """The largest, the smallest and the middle one, then the rest from the largest down.
+
+    Before all of them one size for each goal of the kernel `key`, the first in that order that it is set at.
+    """
     if not rows:
         return []
     order = dict.fromkeys([len(rows) - 1, 0, len(rows) // 2, *reversed(range(len(rows)))])
-    return [rows[i] for i in order]
+    found = [rows[i] for i in order]
+    mine = (goal for goal in GOALS if goal.kernel == key)
+    at = [next((row for row in found if goal.holds_at(row)), None) for goal in mine]
+    return sorted(found, key=lambda row: row not in at)
 
 
 def chosen_dtype(experiment: Experiment, device: Device, asked: str | None) -> str:

@@ -1,0 +1,158 @@
+"""What these kernels must reach on a card, and what a record of one reached.
+
+A goal is a ratio of two numbers of one run, so that it means the same on every card: the time of torch's
+kernel for the same work over ours, a share of the bandwidth that the card just showed, or the shortest
+time of a sweep over its longest. It is judged by the points of a record and by nothing else, and by the
+worst of them; of a rehearsal, which has no measured point, nothing is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from book.drawing.tables import Column, Table, table
+from book.say import say
+from kernels.evidence import recorded
+
+TORCH = "torch"  # how the names of its kernels begin, in `baselines`
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """At least `bound`, at every size of `kernel` (its key) for which `where` holds; "" is all of them.
+
+    ratio: "torch", the time of torch's fastest kernel over ours; "bandwidth", the formula's bytes/s over
+    the bandwidth of the same run; "flat", the shortest time over the longest, which takes both ends
+    of the axis: `ends`, the sizes at which it begins and stops.
+    """
+
+    kernel: str
+    ratio: Literal["torch", "bandwidth", "flat"]
+    bound: float
+    where: str = ""
+    ends: tuple[Sizes, ...] = ()
+
+    def holds_at(self, sizes: Sizes) -> bool:
+        """Whether it is set at these sizes."""
+        try:
+            return not self.where or bool(eval(self.where, {"__builtins__": {}}, dict(sizes)))
+        except NameError:  # the sizes of another version of the kernel
+            return False
+
+    def ratios(self, points: Iterable[Mapping[str, Any]]) -> list[float]:
+        """Its ratio at each of these points of its kernel that tells one; the goal is held to the least."""
+        mine = [point for point in points if not point["alarms"] and self.holds_at(point["sizes"])]
+        if self.ratio == "flat":
+            at = [point["sizes"] for point in mine]
+            if not all(any(end.items() <= sizes.items() for sizes in at) for end in self.ends):
+                return []
+            shortest = min(point["seconds"] for point in mine)
+            return [shortest / point["seconds"] for point in mine]
+        ratio = _of_torch if self.ratio == TORCH else _of_bandwidth
+        return [found for found in map(ratio, mine) if found is not None]
+
+
+GOALS = (
+    Goal("stream", "torch", 0.92),
+    Goal("matmul", "torch", 0.85, "m == k == n == 8192"),
+    Goal("linear", "torch", 1.0, "m <= 64"),
+    Goal("linear", "torch", 0.85, "m > 64"),
+    Goal("gemv", "bandwidth", 0.90, "n >= 14336"),  # smaller ones take no longer than a launch
+    Goal("decode_attention", "bandwidth", 0.85, "batch == 64 and context == 4096"),
+    Goal("decode_attention.heads", "flat", 0.95, "8 <= heads <= 64", ({"heads": 8}, {"heads": 64})),
+    Goal("flash_attention", "torch", 0.7),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a goal. dtype: of the sweep; ratios: one for each size that tells, () if none does."""
+
+    goal: Goal
+    dtype: str = ""
+    ratios: tuple[float, ...] = ()
+
+    @property
+    def reached(self) -> float | None:
+        """The least of its ratios; None where it wasn't measured."""
+        return min(self.ratios, default=None)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it was reached; None where it wasn't measured."""
+        return None if self.reached is None else self.reached >= self.goal.bound
+
+    @property
+    def words(self) -> str:
+        """Met, by how much it was missed, or that it was not measured."""
+        if self.reached is None:
+            return recorded.NOT_MEASURED
+        if self.met:
+            return say("met")
+        return say("missed by {gap:.2g}", gap=self.goal.bound - self.reached)
+
+
+def judge(record: recorded.Record) -> tuple[Outcome, ...]:
+    """The outcomes of each goal: for each dtype that its kernel was timed in, or one that says it wasn't."""
+    return tuple(outcome for goal in GOALS for outcome in _judged(goal, record))
+
+
+def _judged(goal: Goal, record: recorded.Record) -> Iterator[Outcome]:
+    found = [
+        Outcome(goal, sweep["dtype"], tuple(ratios))
+        for one in recorded.measured([record])
+        for sweep in one["sweeps"]
+        if sweep["experiment"] == goal.kernel and (ratios := goal.ratios(sweep["points"]))
+    ]
+    yield from found or [Outcome(goal)]
+
+
+def _of_torch(point: Mapping[str, Any]) -> float | None:
+    """The time of torch's fastest kernel over ours, whoever else was faster."""
+    vendor = point.get("baseline") or {}
+    every = {**vendor.get("others", {}), **({vendor["name"]: vendor["seconds"]} if vendor else {})}
+    seconds = [taken for name, taken in every.items() if name.startswith(TORCH)]
+    return min(seconds) / point["seconds"] if seconds else None
+
+
+def _of_bandwidth(point: Mapping[str, Any]) -> float | None:
+    return point.get("of_bandwidth")
+
+
+def shown(records: Iterable[recorded.Record], caption: str = "") -> Table:
+    """Each goal against what each record reached, at the worst of how many sizes: a row a goal and card."""
+    rows = [_row(record, outcome) for record in records for outcome in judge(record)]
+    columns = [
+        Column("kernel", say("kernel")),
+        Column("where", say("where"), align="left"),
+        Column("ratio", say("what"), align="left"),
+        Column("bound", say("at least")),
+        Column("reached", say("reached")),
+        Column("sizes", say("sizes")),
+        Column("outcome", say("goal"), align="left"),
+        Column("card", say("card"), align="left"),
+    ]
+    return table(rows, columns, caption)
+
+
+def _row(record: recorded.Record, outcome: Outcome) -> dict[str, str]:
+    goal = outcome.goal
+    ratios = {
+        "torch": say("torch's time over ours"),
+        "bandwidth": say("share of the measured bandwidth"),
+        "flat": say("shortest time over longest"),
+    }
+    return {
+        "kernel": f"{goal.kernel} {outcome.dtype}".strip(),
+        "where": goal.where.replace("==", "="),
+        "ratio": ratios[goal.ratio],
+        "bound": f"{goal.bound:.2f}",
+        "reached": "" if outcome.reached is None else f"{outcome.reached:.3f}",
+        "sizes": str(len(outcome.ratios) or ""),
+        "outcome": outcome.words,
+        "card": record["device"]["name"],
+    }

@@ -1,0 +1,113 @@
+"""Goals are judged by the points of a record and nothing else: met, missed by how much, or not measured."""
+
+import pytest
+
+from kernels.decode_attention import heads_experiment as heads
+from kernels.evidence.experiments import all_experiments
+from kernels.evidence.recorded import goals
+from kernels.evidence.sweeps import sweep as rows_of
+from kernels.evidence.timed import baselines
+from kernels.linear import experiment as linear
+from kernels.measure import work
+from kernels.measure.report import ending
+from tests.kernels.records import made, point, rehearsal, sweep
+
+WIDE = {"k": 8192, "n": 8192}
+
+
+def of(record, kernel, where=None):
+    return [
+        outcome
+        for outcome in goals.judge(record)
+        if outcome.goal.kernel == kernel and where in (None, outcome.goal.where)
+    ]
+
+
+def timed(ratio, **sizes):
+    """A point of linear whose torch took `ratio` times as long."""
+    one = point(linear, **sizes, **WIDE)
+    one["baseline"] = {"name": "torch.matmul", "seconds": ratio * one["seconds"], "others": {}}
+    return one
+
+
+def test_each_goal_is_held_to_its_worst_size():
+    record = made(sweeps=[sweep(linear, "m", [timed(1.2, m=1), timed(0.97, m=64), timed(0.9, m=4096)])])
+    few, many = of(record, "linear")
+    assert (few.dtype, few.met, len(few.ratios)) == ("bf16", False, 2) and few.reached == pytest.approx(0.97)
+    assert few.words == "missed by 0.03"
+    assert (many.met, many.words) == (True, "met")
+
+
+def test_what_no_point_tells_is_not_measured_and_neither_is_an_impossible_one():
+    alone = timed(2.0, m=1)
+    alone["alarms"] = ["Impossible result"]
+    record = made(sweeps=[sweep(linear, "m", [alone])])
+    assert {outcome.words for outcome in goals.judge(record)} == {"not measured yet"}
+    assert [outcome.goal for outcome in goals.judge(record)] == list(goals.GOALS)
+
+
+def test_torch_is_what_counts_also_where_another_vendor_is_faster():
+    one = timed(1.1, m=1)
+    one["baseline"] = {
+        "name": "flash_attn",
+        "seconds": 0.5 * one["seconds"],
+        "others": {"torch.matmul": one["seconds"], "torch slow": 2 * one["seconds"]},
+    }
+    record = made(sweeps=[sweep(linear, "m", [one])])
+    assert of(record, "linear", "m <= 64")[0].reached == pytest.approx(1.0)
+
+
+def test_flat_takes_both_ends_of_the_heads_and_compares_the_longest_with_the_shortest():
+    points = [{**point(heads, **row), "seconds": s} for row, s in zip(
+        rows_of(heads, "timed"), (1e-3, 1.01e-3, 1.02e-3, 1.04e-3), strict=True)]  # fmt: skip
+    (flat,) = of(made(sweeps=[sweep(heads, "heads", points)]), heads.key)
+    assert flat.met and flat.reached == pytest.approx(1 / 1.04)
+    points[1]["seconds"] = 0.98e-3
+    (bent,) = of(made(sweeps=[sweep(heads, "heads", points)]), heads.key)
+    assert bent.met is False and bent.words == "missed by 0.0077"
+    (half,) = of(made(sweeps=[sweep(heads, "heads", points[:3])]), heads.key)
+    assert half.met is None, "64 heads are not there"
+
+
+def test_a_share_of_bandwidth_is_that_of_its_own_run():
+    record = made()
+    for one in record["sweeps"][1]["points"]:
+        one["sizes"]["batch"], one["of_bandwidth"] = 64, 0.5 if one["sizes"]["context"] == 512 else 0.9
+    (decode,) = of(record, "decode_attention")
+    assert decode.met and decode.reached == 0.9, "only where the goal is set"
+
+
+def test_nothing_of_a_rehearsal_is_judged_and_sizes_of_another_version_are_passed_over():
+    assert all(outcome.met is None for outcome in goals.judge(rehearsal()))
+    record = made()
+    for one in record["sweeps"][0]["points"]:
+        one["sizes"] = {"rows": 1}
+    assert of(record, "linear", "m <= 64")[0].met is None
+
+
+def test_a_goal_is_set_for_sizes_that_the_sweep_of_its_kernel_times_and_a_vendor_that_is_timed():
+    known = all_experiments()
+    for goal in goals.GOALS:
+        rows = rows_of(known[goal.kernel], "timed")
+        assert any(map(goal.holds_at, rows)), goal
+        assert all(any(end.items() <= row.items() for row in rows) for end in goal.ends), goal
+        if goal.ratio == goals.TORCH:
+            small = known[goal.kernel].inputs(**rows_of(known[goal.kernel], "counted")[0], dtype="fp16")
+            names = baselines.of(known[goal.kernel], small, "fp16")
+            assert any(name.startswith(goals.TORCH) for name in names), goal
+
+
+def test_a_size_that_a_goal_is_set_at_is_measured_before_others():
+    experiment = all_experiments()["decode_attention"]
+    rows = work.by_worth(rows_of(experiment, "timed"), experiment.key)
+    assert [row["context"] for row in rows] == [4096, 8192, 512, 2048]
+    few_and_many = work.by_worth(rows_of(linear, "timed"), linear.key)
+    assert [row["m"] for row in few_and_many][:3] == [4096, 1, 64]
+
+
+def test_the_command_ends_with_the_goals_and_without_a_point_with_none():
+    text = "\n".join(ending(made(missing=[]), []))
+    row = next(line for line in text.splitlines() if line.startswith("linear bf16") and "m <= 64" in line)
+    assert "torch's time over ours" in row and "0.900" in row and "missed by 0.1" in row
+    assert "flash_attention" in text and "not measured yet" in text
+    assert "Goals" not in "\n".join(ending(made(missing=[], sweeps=[]), []))
