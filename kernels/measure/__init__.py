@@ -11,7 +11,9 @@ This process never touches the card. It orders the work, and a child process for
 an illegal access, a launch that is refused, a process that is killed or hangs cost one point, and the
 next one is measured by another child. First every kernel is checked against float64; then the
 ceilings are measured; then the sweeps, each size with the vendor's own kernel beside it; then what a
-launch costs, and at last DRAM bytes by hardware counters. The record is written anew after each
+launch costs, and at last DRAM bytes by hardware counters. With --minutes each kernel has one size and
+a launch its cost before any kernel has its second size; counters have what is left, and where that is
+too little a note says so. The minutes begin with the process and hold for its end, too. The record is written anew after each
 point, so a run that is cut short keeps what it had. What is missing at the end is listed, with the
 command that measures only that.
 

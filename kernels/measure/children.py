@@ -20,6 +20,8 @@ from kernels.evidence.child_process import ROOT, environment
 WORKER = (sys.executable, "-m", "kernels.measure.worker")
 PATIENCE = 240.0  # seconds without a word: a first compilation of a large kernel takes a good minute
 LAST_WORDS = 12  # lines of standard error that are kept
+KILLED = 1.0  # seconds in which a process that was killed is gone; one that hangs in the driver may never be
+SPARES = 2 if (os.cpu_count() or 1) >= 4 else 1  # started ahead: to import takes longer than many a check
 
 Event = dict[str, Any]
 
@@ -121,40 +123,56 @@ class Child:
         if self.alive:
             with contextlib.suppress(ProcessLookupError):  # it ended just now
                 os.killpg(self._process.pid, signal.SIGKILL)  # with a compiler that it may have started
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the card's driver holds it: leave it behind
+            self._process.wait(KILLED)
         if self._process.stdin:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
 
 
 class Children:
-    """Starts a child for each request, the next one ahead: its imports run while this one measures.
+    """Starts a child for each request, the next ones ahead: their imports run while this one measures.
 
     command: what is started. interpret: Triton's mode in there (see child_process.environment).
+    patience: seconds that a child may say nothing. spares: how many are started ahead.
     """
 
     def __init__(
-        self, command: Sequence[str] = WORKER, *, interpret: bool = False, patience: float = PATIENCE
+        self,
+        command: Sequence[str] = WORKER,
+        *,
+        interpret: bool = False,
+        patience: float = PATIENCE,
+        spares: int = SPARES,
     ) -> None:
         self._command, self._env, self._patience = command, environment(interpret=interpret), patience
-        self._spare: Child | None = None
+        self._spares: deque[Child] = deque()
+        self._ahead = spares
 
     def ask(
         self, request: Mapping[str, Any], *, until: float | None = None, ahead: bool = True
     ) -> Iterator[Event]:
         """What a child of its own tells of `request`; see Child.events. ahead: another request follows."""
-        child = self._spare if self._spare and self._spare.alive else self._start()
-        self._spare = self._start() if ahead else None
+        child = self._next()
+        while ahead and len(self._spares) < self._ahead:
+            self._spares.append(self._start())
         return child.events(request, self._patience, until)
+
+    def _next(self) -> Child:
+        """The one that has had most time to import, if it lives."""
+        while self._spares:
+            if (child := self._spares.popleft()).alive:
+                return child
+            child.close()
+        return self._start()
 
     def _start(self) -> Child:
         return Child(self._command, self._env)
 
     def close(self) -> None:
-        """End the child that was started ahead."""
-        if self._spare:
-            self._spare.close()
-            self._spare = None
+        """End those that were started ahead."""
+        while self._spares:
+            self._spares.popleft().close()
 
 
 Ask = Callable[..., Iterator[Event]]

@@ -21,12 +21,16 @@ from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, cpu_here
 from kernels.measure import arguments, counters
 from kernels.measure.bench import HERE
-from kernels.measure.children import Children, Died
+from kernels.measure.children import PATIENCE, Children, Died, TooLate
 from kernels.measure.report import ending, table
-from kernels.measure.run import Run, Tell
+from kernels.measure.run import Run
 
 DONE, WRONG, NOTHING, MISSING, INTERRUPTED = 0, 1, 2, 3, 130
-RESERVE = 5.0  # seconds of the minutes that are kept for the end
+# Seconds of the minutes that are kept for the end: three processes that take KILLED to die, the sampler's
+# thread as long, nvidia-smi AT_THE_END, the record and its table.
+RESERVE = 10.0
+SHARE = 1 / 6  # of the minutes that a child may say nothing: one that hangs must leave time for the others
+LEAST_PATIENCE = 30.0  # seconds: a child imports torch and makes a context before its first word
 
 
 def main(
@@ -35,27 +39,29 @@ def main(
     children: Children | None = None,
     bench: str = HERE,
     describe: str | None = None,
+    began: float | None = None,
 ) -> int:
     """Measure, write the record, print a table; returns the exit code.
 
-    children, bench, describe: who measures and on what, for tests and a rehearsal.
+    children, bench, describe: who measures and on what, for tests and a rehearsal. began: when the
+    minutes began, on time.monotonic; now by default.
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     asked = arguments(words)
     given = list(sys.argv[1:] if words is None else words)
     command = "python -m kernels.measure " + shlex.join(given)
-    tell: Tell = lambda line: print(line, flush=True)  # noqa: E731
+    until = began + 60 * asked.minutes - RESERVE if asked.minutes else None
     if asked.device == "cpu":
-        return _cpu(asked, command, tell)
+        return _cpu(asked, command)
     try:
         names = [n.strip() for n in asked.kernels.split(",")] if asked.kernels else None
         experiments = choose(names)
     except ValueError as error:
         print(error, file=sys.stderr)
         return NOTHING
-    children = children or Children()
+    children = children or Children(patience=_patience(asked.minutes))
     with contextlib.closing(children), _terminated():
-        device, reason = _device(children, describe)
+        device, reason = _device(children, describe, until)
         if device is None or reason:
             print(
                 f"Nothing to measure: {reason}. Run this on a machine with a GPU and without "
@@ -69,7 +75,6 @@ def main(
         except (OSError, recorded.RecordError, ValueError) as error:
             print(f"--out {asked.out}: {error}", file=sys.stderr)
             return NOTHING
-        until = began + 60 * asked.minutes - RESERVE if asked.minutes else None
         run = Run(record, asked.out, device, children.ask, tell, until, asked.quick, bench)
         code = None
         try:
@@ -95,6 +100,17 @@ def main(
     return MISSING if failed or where != asked.out else DONE
 
 
+def tell(line: str) -> None:
+    """A line for whoever watches. Nobody may be left: a pipe or a connection that is closed ends no run."""
+    with contextlib.suppress(OSError):
+        print(line, flush=True)
+
+
+def _patience(minutes: float | None) -> float:
+    """Seconds that a child may say nothing."""
+    return min(PATIENCE, max(LEAST_PATIENCE, 60 * minutes * SHARE)) if minutes else PATIENCE
+
+
 def _kept(run: Run) -> Path | None:
     """Where the record lies: where it was asked for, or, with that disk full, in the temporary folder."""
     if not run.unsaved:
@@ -111,26 +127,30 @@ def _kept(run: Run) -> Path | None:
 
 @contextlib.contextmanager
 def _terminated() -> Any:
-    """Inside, a request to end (SIGTERM, as a batch system sends it) is what Ctrl-C is."""
+    """Inside, a request to end (a batch system's SIGTERM, a lost connection's SIGHUP) is what Ctrl-C is."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
+    ends = [
+        one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN
+    ]  # nohup
     try:
-        before = signal.signal(signal.SIGTERM, stop)
+        before = {one: signal.signal(one, stop) for one in ends}
     except ValueError:  # not the main thread: somebody else's to handle
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
-def _device(children: Children, describe: str | None) -> tuple[Device | None, str]:
+def _device(children: Children, describe: str | None, until: float | None) -> tuple[Device | None, str]:
     """The card that is here, as a child sees it; and why nothing can be measured on it, or ""."""
     try:
-        for event in children.ask({"task": "describe", "describe": describe}):
+        for event in children.ask({"task": "describe", "describe": describe}, until=until):
             if event["is"] == "failed":
                 return None, event["reason"]
             if event["is"] == "device":
@@ -138,6 +158,8 @@ def _device(children: Children, describe: str | None) -> tuple[Device | None, st
                 return found, event["reason"]
     except Died as error:
         return None, f"the card could not even be described: {error}"
+    except TooLate:
+        return None, "the minutes were spent before the card was described; give it more"
     return None, "no card was described"
 
 
@@ -161,7 +183,7 @@ def _record(asked: argparse.Namespace, device: Device, command: str) -> dict[str
     return {**kept, "status": "partial", "missing": [], "notes": [*kept["notes"], again]}
 
 
-def _cpu(asked: argparse.Namespace, command: str, tell: Tell) -> int:
+def _cpu(asked: argparse.Namespace, command: str) -> int:
     record = write.empty(cpu_here(), command)
     measure_cpu(record, asked.quick)
     record["status"] = "complete"

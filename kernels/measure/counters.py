@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,11 @@ from kernels.measure.run import Run
 from kernels.measure.work import Job
 
 MOST = 600.0  # seconds
+LEAST = 30.0  # with less left it is not begun: ncu imports torch and Triton before it counts anything
+NO_TIME = (
+    "DRAM bytes were not counted: of the minutes {left:.0f} s were left, and {least:.0f} s is the least that "
+    "it takes; the same command with --resume counts them."
+)
 
 
 def count(run: Run, jobs: Sequence[Job], read: Callable[..., list[Any]] = dram.all_bytes) -> None:
@@ -25,17 +29,18 @@ def count(run: Run, jobs: Sequence[Job], read: Callable[..., list[Any]] = dram.a
                 wanted += [(job, p) for p in ends if p.get("dram_bytes") is None]
     if not wanted:
         return
+    if run.left() < LEAST:
+        _note(run, NO_TIME.format(left=max(0.0, run.left()), least=LEAST))
+        return
     run.tell("counting DRAM bytes")
-    left = MOST if run.until is None else min(MOST, run.until - time.monotonic())
     requests = [
         {"experiment": address(job.experiment), "dtype": job.dtype, "sizes": point["sizes"]}
         for job, point in wanted
     ]
     try:
-        counted = read(requests, timeout=left)
+        counted = read(requests, timeout=min(MOST, run.left()))
     except Unsupported as error:
-        run.record["notes"].append(str(error))
-        run.tell(f"  {error}")
+        _note(run, str(error))
         return
     for (job, point), found in zip(wanted, counted, strict=True):
         if isinstance(found, str):
@@ -45,3 +50,9 @@ def count(run: Run, jobs: Sequence[Job], read: Callable[..., list[Any]] = dram.a
         else:
             point["dram_bytes"] = sum(found)
     run.save()
+
+
+def _note(run: Run, line: str) -> None:
+    if line not in run.record["notes"]:
+        run.record["notes"].append(line)
+    run.tell(f"  {line}")

@@ -27,6 +27,7 @@ from kernels.measure.work import AGAIN, Job, Sizes, jobs, missing, sentence, wit
 DEATHS = 2  # children that may die at one kernel before the rest of it is left out
 SECONDS = {False: 0.3, True: 0.1}  # of timing a point, by whether it must be quick
 BUDGET_SPENT = "the minutes were spent before its turn"
+AT_THE_END = 3.0  # seconds that the driver's tool may take then
 
 Tell = Callable[[str], None]
 
@@ -55,7 +56,7 @@ class Progress:
 class Run:
     """One run of the command. record: filled and written to `out` after each result.
 
-    until: when all must be over, on time.monotonic; None for never. good: nothing was wrong or
+    until: when all must be over, by `now`; None for never. good: nothing was wrong or
     impossible so far. describe, bench: what the children measure on (see kernels.measure.bench).
     """
 
@@ -69,7 +70,9 @@ class Run:
     bench: str = HERE
     good: bool = True
     unsaved: str = ""
+    now: Callable[[], float] = time.monotonic
     sampler: Sampler | None = None
+    _launches_tried: bool = False
     _todo: list[Job] = field(default_factory=list)
     _arithmetic: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -92,24 +95,23 @@ class Run:
         with Sampler(self.device) as self.sampler:
             right = self._check(todo)
             self._ceilings(right)
-            if self.until is None:
-                rounds = [right]
-            else:  # one point of each kernel, then the others
-                rounds = [[j.only(j.rows[:1]) for j in right], [j.only(j.rows[1:]) for j in right]]
-            for some in rounds:
-                for job in some:
-                    self._points(job)
-            if launches and "overhead" not in self.record:
-                self._launches()
+            if self.until is not None:  # one point of each kernel, what a launch costs, then the others
+                for job in right:
+                    self._points(job.only(job.rows[:1]))
+                right = [job.only(job.rows[1:]) for job in right]
+                self._launches(launches)
+            for job in right:
+                self._points(job)
+            self._launches(launches)
             for found in self._dtypes_compared():
                 self._note(found.sentence)
                 self.good = False
-            if counters and not self._late():
+            if counters:
                 counters(self, every)
         # A run that filled the gaps of an earlier one is whole; what doesn't fit into memory is no gap.
         gaps = [gap for gap in self.record["missing"] if gap["why"] in AGAIN]
         self.record["status"] = "partial" if gaps else "complete"
-        self.record["clocks"]["after"] = clocks(self.device)
+        self.record["clocks"]["after"] = clocks(self.device, AT_THE_END)
         self.save()
 
     def stopped(self, reason: str) -> None:
@@ -123,8 +125,12 @@ class Run:
         self.record["notes"].append(f"This run was {reason}; what was measured until then is here.")
         self.save()
 
+    def left(self) -> float:
+        """Seconds that are left of the minutes; infinity where there is no limit."""
+        return float("inf") if self.until is None else self.until - self.now()
+
     def _late(self) -> bool:
-        return self.until is not None and time.monotonic() >= self.until
+        return self.left() <= 0
 
     # -------------------------------------------------------------------------- what can happen
 
@@ -235,7 +241,7 @@ class Run:
         if tops is None and not self._late():
             self.gap(job, "failed", f"there is no ceiling in {arithmetic} to hold it against")
             return
-        began, progress, deaths = time.monotonic(), Progress(list(job.rows)), 0
+        began, progress, deaths = self.now(), Progress(list(job.rows)), 0
         while progress.left:
 
             def got(event: Event) -> None:
@@ -258,7 +264,7 @@ class Run:
                 for row in progress.left:
                     self.gap(job, "failed", f"left out, as {deaths} processes were lost at this kernel", row)
                 break
-        self.tell(f"{job.key}: {progress.points} points, {time.monotonic() - began:.0f} s")
+        self.tell(f"{job.key}: {progress.points} points, {self.now() - began:.0f} s")
 
     def _asked(self, job: Job, rows: Sequence[Sizes], tops: Mapping[str, Any] | None) -> dict[str, Any]:
         return {
@@ -300,7 +306,11 @@ class Run:
         self.record["sweeps"].append({**named, "fixed": fixed, "points": []})
         return self.record["sweeps"][-1]
 
-    def _launches(self) -> None:
+    def _launches(self, wanted: bool) -> None:
+        """What a launch costs, unless the record has it, or says why not."""
+        if not wanted or "overhead" in self.record or self._launches_tried:
+            return
+        self._launches_tried = not self._late()
         tops = next(iter(self.record["ceilings"].values()), None)
         reached = [tops["bandwidth"], tops["bandwidth_by"]] if tops else None
 

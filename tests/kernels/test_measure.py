@@ -1,6 +1,7 @@
 """`python -m kernels.measure`: whatever becomes of a child, what was measured is kept, the rest named."""
 
 import dataclasses
+import functools
 import json
 import os
 import signal
@@ -14,14 +15,17 @@ import pytest
 import torch
 
 from kernels import decode_attention, linear, measure, stream
+from kernels.contract.errors import Unsupported
 from kernels.evidence import cpu, recorded
 from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import ROOT
+from kernels.evidence.timed import dram
 from kernels.evidence.timed.ceilings import DATASHEET, Ceilings
-from kernels.measure import command, counters, work
-from kernels.measure.children import Children, Died, TooLate
+from kernels.measure import __main__, command, counters, work
+from kernels.measure.children import PATIENCE, Children, Died, TooLate
 from kernels.measure.report import ending, table
 from kernels.measure.run import BUDGET_SPENT, Run
+from tests.kernels import fake_child
 from tests.kernels.fakes import CARD
 from tests.kernels.toy import experiment as toy
 
@@ -87,10 +91,12 @@ def test_kernels_with_a_goal_come_first_and_the_ends_of_a_sweep_before_its_middl
     assert [row["m"] for row in every[1].rows][:4] == [4096, 1, 64, 2048]
 
 
-def test_with_minutes_one_point_of_each_kernel_comes_before_the_others(tmp_path, asked):
-    measured(tmp_path, seconds=60)
+def test_with_minutes_one_point_of_each_kernel_and_what_a_launch_costs_come_before_the_others(
+    tmp_path, asked
+):
+    measured(tmp_path, seconds=60, launches=True)
     assert asked()[4:] == [
-        "points stream n=268435456", "points linear m=4096",
+        "points stream n=268435456", "points linear m=4096", "launches",
         "points stream n=16777216 n=67108864", "points linear m=1 m=64",
     ]  # fmt: skip
 
@@ -238,6 +244,129 @@ def test_without_time_nothing_is_asked_and_all_is_listed(tmp_path, asked):
     ]
 
 
+class Day:
+    """Children that take so many seconds of a clock of their own, and a run that goes by it.
+
+    seconds: of a request, by the word that it begins with; "points" is for each size.
+    """
+
+    def __init__(self, tmp_path, minutes, seconds):
+        self.now, self.seconds, self.asked, self.told = 0.0, seconds, [], []
+        record = {**write.empty(CARD, "python -m kernels.measure --out x.json"), "missing": []}
+        until = 60 * minutes - command.RESERVE
+        self.run = Run(
+            record, tmp_path / "x.json", CARD, self.ask, self.told.append, until, now=lambda: self.now
+        )
+
+    def ask(self, request, until):
+        self.asked.append(request["task"])
+        for sizes in request.get("sizes", [None]):
+            takes = self.seconds.get(request["task"], 0.0)
+            if self.now + takes > until:
+                self.now = until
+                raise TooLate
+            self.now += takes
+            if request["task"] == "check":
+                outcome = {"dtype": request["dtype"], "verdict": "correct"}
+                yield {"is": "checked", "outcome": outcome, "arithmetic": request["dtype"]}
+            if request["task"] == "ceilings":
+                tops = {"dtype": request["dtype"], **fake_child.TOPS}
+                yield {"is": "ceilings", "dtype": request["dtype"], "ceilings": tops, "clock": {}}
+            if request["task"] == "launches":
+                yield {"is": "launches", "overhead": {"lines": [], "laws": []}}
+            if sizes:
+                point = fake_child.point(sizes)
+                yield {"is": "point", "point": point, "began": self.now, "ended": self.now}
+
+    def count(self, taken):
+        """Counters that are given what is left, and say nothing until it is over."""
+
+        def read(requests, timeout):
+            taken.append(timeout)
+            self.now += timeout
+            raise Unsupported(f"DRAM bytes were not counted: `ncu` was not done after {timeout:.0f} s.")
+
+        return lambda run, jobs: counters.count(run, jobs, read)
+
+
+def test_in_eight_minutes_all_stages_have_their_turn_and_the_end_has_its_reserve(tmp_path):
+    taken, day = [], Day(tmp_path, 8, {"check": 10, "ceilings": 20, "points": 15, "launches": 30})
+    day.run.measure(TWO, counters=day.count(taken))
+    # 2 checks, 2 ceilings, 3 sizes of stream and 13 of linear
+    assert taken == [480 - command.RESERVE - 2 * 10 - 2 * 20 - 16 * 15 - 30]
+    assert day.now == 480 - command.RESERVE, "ncu had what was left, and no more"
+    assert day.run.record["status"] == "complete" and "overhead" in day.run.record
+
+
+def test_where_points_take_all_the_minutes_each_kernel_has_one_and_the_rest_is_told(tmp_path):
+    taken, day = [], Day(tmp_path, 8, {"check": 10, "ceilings": 20, "points": 60, "launches": 30})
+    day.run.measure(TWO, counters=day.count(taken))
+    record = day.run.record
+    assert len(points(record, "stream")) == 3 and points(record)[-1]["m"] == 4096 and "overhead" in record
+    assert {gap["why"] for gap in record["missing"]} == {"time"} and record["status"] == "partial"
+    assert taken == [], "with no time left ncu is not begun"
+    (note,) = [note for note in record["notes"] if "DRAM" in note]
+    assert "of the minutes 0 s were left, and 30 s is the least" in note and "--resume counts them" in note
+    assert f"  {note}" in day.told and day.now <= 480 - command.RESERVE
+
+
+def test_counters_are_not_begun_with_too_little_time_to_end(tmp_path):
+    left, taken = 20.0, []
+    used = {"check": 10, "ceilings": 20, "points": 15}
+    spare = (480 - command.RESERVE - 2 * 10 - 2 * 20 - 16 * 15) - left
+    day = Day(tmp_path, 8, {**used, "launches": spare})
+    day.run.measure(TWO, counters=day.count(taken))
+    assert taken == [] and any("of the minutes 20 s were left" in note for note in day.run.record["notes"])
+    assert day.run.record["status"] == "complete", "the times are all there"
+
+
+def test_a_child_that_hangs_leaves_time_for_the_others():
+    assert command._patience(None) == PATIENCE == 240
+    assert command._patience(8) == 80 and command._patience(1) == 30 and command._patience(60) == PATIENCE
+
+
+@pytest.mark.parametrize("fault", ["describe", "check linear", "ceilings", "linear m=1", "launches"])
+def test_the_command_ends_within_its_minutes_whatever_hangs(tmp_path, fault, monkeypatch):
+    """With a second in hand: until then each child works, or is silent."""
+    monkeypatch.setattr(command, "RESERVE", 3.0)
+    began = time.monotonic()
+    words = ["--out", str(tmp_path / "x.json"), "--quick", "--no-counters", "--minutes", "0.1"]
+    code = command.main(words, children=fakes({fault: "hangs"}), began=began)
+    assert time.monotonic() - began < 6.0
+    assert code in (0, 2) and (code == 2) is (fault == "describe")
+
+
+def test_the_seconds_before_the_command_began_are_of_its_minutes(tmp_path, asked):
+    words = ["--out", str(tmp_path / "x.json"), "--kernels", "linear", "--no-counters", "--minutes", "8"]
+    assert command.main(words, children=fakes(), began=time.monotonic() - 8 * 60) == 2
+    assert asked() == []
+    assert __main__.age() > 0.1, "this process has imported torch"
+
+
+def test_an_ncu_that_hangs_ends_with_the_minutes(tmp_path, monkeypatch):
+    ncu = tmp_path / "ncu"
+    ncu.write_text("#!/bin/sh\nsleep 60\n")
+    ncu.chmod(0o755)
+    monkeypatch.setattr(counters, "LEAST", 0.5)
+    read = functools.partial(dram.all_bytes, ncu=str(ncu))
+    began = time.monotonic()
+    _, record, _ = measured(tmp_path, seconds=4.0, counters=lambda run, jobs: counters.count(run, jobs, read))
+    assert time.monotonic() - began < 4.0 + command.RESERVE / 2
+    assert any("`ncu` was not done after" in note for note in record["notes"])
+
+
+def test_a_process_that_the_driver_holds_is_left_behind(monkeypatch):
+    """A killed process that waits for a card that hangs is not gone before the driver lets it go."""
+    children, kill = fakes({"describe": "hangs"}), os.killpg
+    held = []
+    monkeypatch.setattr(os, "killpg", lambda process, signal: held.append(process))
+    began = time.monotonic()
+    with pytest.raises(TooLate):
+        list(children.ask({"task": "describe"}, until=began + 0.5, ahead=False))
+    assert time.monotonic() - began < 3.0 and len(held) == 1
+    kill(held[0], signal.SIGKILL)
+
+
 # ------------------------------------------------------------------------------ the command itself
 
 
@@ -287,11 +416,12 @@ def test_a_card_that_can_not_be_described_is_nothing_to_measure_on(tmp_path, cap
     assert "could not even be described: its process was killed by SIGSEGV" in capsys.readouterr().err
 
 
-def test_ctrl_c_keeps_what_was_measured_and_lists_the_rest(tmp_path, capsys):
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_or_a_lost_connection_keeps_what_was_measured_and_lists_the_rest(tmp_path, capsys, ends):
     def press():
         while not (tmp_path / "x.json").exists() or not points(recorded.load(tmp_path / "x.json")):
             time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), ends)
 
     threading.Thread(target=press, daemon=True).start()
     assert main(tmp_path, {"linear m=1": "hangs"}) == 130
@@ -299,6 +429,27 @@ def test_ctrl_c_keeps_what_was_measured_and_lists_the_rest(tmp_path, capsys):
     assert record["status"] == "partial" and [p["m"] for p in points(record)] == [4096]
     assert gaps(record) == [("linear", 1, "stopped"), ("linear", 64, "stopped")]
     assert "--resume" in capsys.readouterr().out
+
+
+def test_under_nohup_a_lost_connection_ends_nothing():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with command._terminated():
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_IGN, signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_nobody_who_reads_what_is_told_is_no_reason_to_stop(monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+        flush = None
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    assert command.tell("linear: 3 points") is None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
@@ -410,12 +561,19 @@ def test_counters_come_last_for_the_ends_of_each_sweep_in_one_process(tmp_path):
 
 
 def test_a_child_that_is_started_ahead_does_the_next_work():
-    children = fakes()
+    children = Children([sys.executable, str(FAKE), "{}"], spares=2)
     list(children.ask({"task": "describe"}))
-    ahead = children._spare
-    assert ahead.alive
+    first, second = children._spares
+    assert first.alive and second.alive
     list(children.ask({"task": "describe"}, ahead=False))
-    assert not ahead.alive and children._spare is None
+    assert not first.alive and list(children._spares) == [second]
+    os.killpg(second._process.pid, signal.SIGKILL)
+    second._process.wait()
+    list(children.ask({"task": "describe"}, ahead=False))  # by a fresh one
+    list(children.ask({"task": "describe"}))
+    ahead = list(children._spares)
+    children.close()
+    assert len(ahead) == 2 and not any(child.alive for child in ahead) and not children._spares
 
 
 def test_a_child_is_gone_when_its_work_is_over_however_it_ended():

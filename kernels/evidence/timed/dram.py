@@ -8,6 +8,7 @@ of the kernel that does nothing stands before each, so that the table can be cut
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -24,6 +25,7 @@ from kernels.contract.errors import Unsupported
 from kernels.evidence.addresses import find
 from kernels.evidence.child_process import ROOT, environment
 
+KILLED = 1.0  # seconds in which a process that was killed is gone
 READ, WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
 _UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Tbyte": 1e12}
 
@@ -75,7 +77,7 @@ def all_bytes(
 
 def _whole_group(command: Sequence[str], asked: str, timeout: float) -> subprocess.CompletedProcess[str]:
     """Run it, and end it with the process that it profiles if it takes too long, or if we are stopped."""
-    with subprocess.Popen(
+    process = subprocess.Popen(
         list(command),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -86,12 +88,15 @@ def _whole_group(command: Sequence[str], asked: str, timeout: float) -> subproce
         cwd=ROOT,
         env=environment(interpret=False),
         start_new_session=True,
-    ) as process:
-        try:
-            out, said = process.communicate(asked, timeout)
-        except BaseException:
+    )
+    try:
+        out, said = process.communicate(asked, timeout)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            raise
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the card's driver holds it: leave it behind
+            process.wait(KILLED)
+        raise
     return subprocess.CompletedProcess(list(command), process.returncode, out, said)
 
 

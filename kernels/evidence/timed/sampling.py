@@ -61,13 +61,13 @@ class Sample:
     reasons: tuple[str, ...]
 
 
-def clocks(device: Device | None = None) -> dict[str, str]:
-    """Driver, clocks (MHz) and power limit (W) as nvidia-smi prints them; {} where it is absent."""
+def clocks(device: Device | None = None, timeout: float = 20) -> dict[str, str]:
+    """Driver, clocks (MHz) and power limit (W) as nvidia-smi prints them; {} where it is absent, or hangs."""
     which = device.known_as if device else "0"
     command = ["nvidia-smi", "-i", which, f"--query-gpu={','.join(STATIC)}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=20, check=True, encoding="utf-8"
+            command, capture_output=True, text=True, timeout=timeout, check=True, encoding="utf-8"
         )
     except (OSError, subprocess.SubprocessError):
         return {}
@@ -102,7 +102,7 @@ class Sampler:
         if self._process and self._process.poll() is None:
             self._process.kill()
         if self._thread:
-            self._thread.join(timeout=5)
+            self._thread.join(timeout=1)
 
     def between(self, began: float, ended: float) -> dict[str, Any] | None:
         """What was seen from `began` to `ended` (time.monotonic, which all processes share), or None."""
