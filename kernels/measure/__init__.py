@@ -13,9 +13,10 @@ next one is measured by another child. First every kernel is checked against flo
 ceilings are measured; then the sweeps, each size with the vendor's own kernel beside it; then what a
 launch costs, and at last DRAM bytes by hardware counters. With --minutes each kernel has one size and
 a launch its cost before any kernel has its second size; counters have what is left, and where that is
-too little a note says so. The minutes begin with the process and hold for its end, too. The record is written anew after each
-point, so a run that is cut short keeps what it had. What is missing at the end is listed, with the
-command that measures only that.
+too little a note says so. The minutes begin with the process and hold for its end, too.
+
+The record is written anew after each point, so a run that is cut short keeps what it had. At the end
+stand the goals and what is missing, with the command that measures only that.
 
 Exit codes: 0 done; 1 a kernel was wrong or a result impossible; 2 nothing to measure on, or nowhere to
 write; 3 something failed and is missing; 130 stopped by Ctrl-C, what was measured is kept.

@@ -9,7 +9,7 @@ from typing import Any
 from book.drawing.number_text import si
 from book.drawing.tables import table as as_table
 from book.say import say
-from kernels.evidence import recorded
+from kernels.evidence import record_tables, recorded
 from kernels.evidence.recorded import goals
 from kernels.measure.work import AGAIN, sentence
 
@@ -59,7 +59,7 @@ def _goals(record: Mapping[str, Any]) -> list[str]:
     """Each goal against what this record reached; nothing where no point of it tells anything."""
     if all(outcome.met is None for outcome in goals.judge(record)):
         return []
-    return [repr(goals.shown([record], say("Goals: ratios of two numbers of this run")))]
+    return [repr(record_tables.goals_reached([record], say("Goals: ratios of two numbers of this run")))]
 
 
 def _gaps(record: Mapping[str, Any], given: Sequence[str]) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 from book.say import say
@@ -138,8 +137,10 @@ class Executed:
         if self.races:
             raise PhysicsDisagrees(f"{where}: {len(self.races)} data races, the first: {self.races[0]}")
         if self.unfenced:
+            from kernels.evidence.timed.machine import installed  # late: nobody needs it else
+
             raise CompilerAtFault(
-                f"{where}: Triton {version('triton')} sets no fence.proxy.async between what threads store "
+                f"{where}: Triton {installed('triton')} sets no fence.proxy.async between what threads store "
                 "or copy into shared memory and the tensor core that reads it, so on a card the products may "
                 "be of old numbers. Use Triton 3.9, in which no kernel of this book lacks one, or another "
                 f"tile. The first of {len(self.unfenced)}: {self.unfenced[0]}"

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from book.drawing.tables import Column, Table, table
 from book.say import say
 from kernels.evidence import recorded
 
@@ -121,38 +120,3 @@ def _of_torch(point: Mapping[str, Any]) -> float | None:
 
 def _of_bandwidth(point: Mapping[str, Any]) -> float | None:
     return point.get("of_bandwidth")
-
-
-def shown(records: Iterable[recorded.Record], caption: str = "") -> Table:
-    """Each goal against what each record reached, at the worst of how many sizes: a row a goal and card."""
-    rows = [_row(record, outcome) for record in records for outcome in judge(record)]
-    columns = [
-        Column("kernel", say("kernel")),
-        Column("where", say("where"), align="left"),
-        Column("ratio", say("what"), align="left"),
-        Column("bound", say("at least")),
-        Column("reached", say("reached")),
-        Column("sizes", say("sizes")),
-        Column("outcome", say("goal"), align="left"),
-        Column("card", say("card"), align="left"),
-    ]
-    return table(rows, columns, caption)
-
-
-def _row(record: recorded.Record, outcome: Outcome) -> dict[str, str]:
-    goal = outcome.goal
-    ratios = {
-        "torch": say("torch's time over ours"),
-        "bandwidth": say("share of the measured bandwidth"),
-        "flat": say("shortest time over longest"),
-    }
-    return {
-        "kernel": f"{goal.kernel} {outcome.dtype}".strip(),
-        "where": goal.where.replace("==", "="),
-        "ratio": ratios[goal.ratio],
-        "bound": f"{goal.bound:.2f}",
-        "reached": "" if outcome.reached is None else f"{outcome.reached:.3f}",
-        "sizes": str(len(outcome.ratios) or ""),
-        "outcome": outcome.words,
-        "card": record["device"]["name"],
-    }

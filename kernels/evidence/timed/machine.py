@@ -172,8 +172,7 @@ def facts(device: Device) -> dict[str, Any]:
 def software() -> dict[str, str | None]:
     """Versions that a result may depend on. None where a package is absent."""
     found: dict[str, str | None] = {"python": platform.python_version(), "system": platform.platform()}
-    for package in ("torch", "triton", "numpy"):
-        found[package] = _version(*(TRITON if package == "triton" else (package,)))
+    found |= {package: installed(package) for package in ("torch", "triton", "numpy")}
     import torch
 
     # torch's own: its wheel's version tells which CUDA it was built for
@@ -184,9 +183,9 @@ def software() -> dict[str, str | None]:
 TRITON = ("triton", "pytorch-triton-rocm", "triton-rocm", "pytorch-triton")
 
 
-def _version(*names: str) -> str | None:
-    """The version of the first of these distributions that is installed."""
-    for name in names:
+def installed(package: str) -> str | None:
+    """The version of a package, whatever name its distribution has here; None where it is absent."""
+    for name in TRITON if package == "triton" else (package,):
         try:
             return version(name)
         except PackageNotFoundError:
