@@ -29,6 +29,7 @@ from typing import Any
 from book.say import LANGUAGE
 from kernels.contract import errors, processes
 from kernels.contract.processes import ROOT
+from kernels.contract.versions import installed
 from kernels.evidence.addresses import find
 
 # task name -> "module:function"; the function takes the request and returns what JSON can hold
@@ -172,8 +173,6 @@ def decided_by(task: str, experiment: str) -> str:
 
 @functools.cache
 def _versions() -> tuple[str, ...]:
-    from kernels.evidence.timed.machine import installed  # late: it asks much that a child needs not
-
     found = [
         f"{package} {known}" if (known := installed(package)) else f"no {package}"
         for package in ("triton", "torch", "numpy")

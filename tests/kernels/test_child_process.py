@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kernels.contract import versions
 from kernels.evidence import child_process, compiled
 from kernels.evidence.addresses import address
-from kernels.evidence.timed import machine
 from tests.kernels.toy import experiment as toy
 
 
@@ -43,9 +43,9 @@ def test_an_answer_is_asked_for_again_when_its_code_changed(started, monkeypatch
 @pytest.mark.parametrize("package", ["triton", "torch", "numpy"])
 def test_an_answer_is_asked_for_again_with_another_version_of_what_computes_it(started, monkeypatch, package):
     child_process.cached(REQUESTS, interpret=False)
-    theirs = machine.version
+    theirs = versions.version
     newer = {package: "999"}
-    monkeypatch.setattr(machine, "version", lambda name: newer.get(name) or theirs(name))
+    monkeypatch.setattr(versions, "version", lambda name: newer.get(name) or theirs(name))
     child_process._versions.cache_clear()
     child_process.cached(REQUESTS, interpret=False)
     child_process._versions.cache_clear()
@@ -54,14 +54,14 @@ def test_an_answer_is_asked_for_again_with_another_version_of_what_computes_it(s
 
 def test_another_version_of_rocm_s_triton_is_another_version(monkeypatch):
     """torch for AMD cards brings Triton under another name, and none under its own."""
-    versions = {"pytorch-triton-rocm": "3.6.0+rocm7", "torch": "2.11.0+rocm7"}
+    known = {"pytorch-triton-rocm": "3.6.0+rocm7", "torch": "2.11.0+rocm7"}
 
     def version(name):
-        if name not in versions:
-            raise machine.PackageNotFoundError(name)
-        return versions[name]
+        if name not in known:
+            raise versions.PackageNotFoundError(name)
+        return known[name]
 
-    monkeypatch.setattr(machine, "version", version)
+    monkeypatch.setattr(versions, "version", version)
     child_process._versions.cache_clear()
     assert child_process._versions()[:3] == ("triton 3.6.0+rocm7", "torch 2.11.0+rocm7", "no numpy")
     child_process._versions.cache_clear()

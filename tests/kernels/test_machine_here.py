@@ -10,7 +10,7 @@ import types
 import pytest
 import torch
 
-from kernels.contract import devices
+from kernels.contract import devices, versions
 from kernels.evidence.timed import machine, sampling
 from tests.kernels.fakes import CARD
 
@@ -180,11 +180,11 @@ def test_triton_is_found_under_the_names_that_rocm_s_torch_brings_it_under(monke
     def version(name):
         if name == "pytorch-triton-rocm":
             return "3.6.0"
-        raise machine.PackageNotFoundError(name)
+        raise versions.PackageNotFoundError(name)
 
-    monkeypatch.setattr(machine, "version", version)
+    monkeypatch.setattr(versions, "version", version)
     assert machine.software()["triton"] == "3.6.0"
-    monkeypatch.setattr(machine, "TRITON", ("triton",))
+    monkeypatch.setattr(versions, "TRITON", ("triton",))
     assert machine.software()["triton"] is None
 
 

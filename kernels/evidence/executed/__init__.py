@@ -16,6 +16,7 @@ from kernels.contract.errors import CompilerAtFault, PhysicsDisagrees, Unsupport
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS, Target
 from kernels.contract.targets import target as find_target
+from kernels.contract.versions import installed
 from kernels.evidence import child_process
 from kernels.evidence.addresses import address
 from kernels.evidence.executed import hot_loops
@@ -137,8 +138,6 @@ class Executed:
         if self.races:
             raise PhysicsDisagrees(f"{where}: {len(self.races)} data races, the first: {self.races[0]}")
         if self.unfenced:
-            from kernels.evidence.timed.machine import installed  # late: nobody needs it else
-
             raise CompilerAtFault(
                 f"{where}: Triton {installed('triton')} sets no fence.proxy.async between what threads store "
                 "or copy into shared memory and the tensor core that reads it, so on a card the products may "

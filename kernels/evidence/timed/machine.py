@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sysconfig
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from book import catalog
 from book.say import say
 from kernels.contract import devices
 from kernels.contract.targets import TARGETS
+from kernels.contract.versions import installed
 
 
 @dataclass(frozen=True)
@@ -177,20 +177,6 @@ def software() -> dict[str, str | None]:
 
     # torch's own: its wheel's version tells which CUDA it was built for
     return {**found, "torch": torch.__version__, "cuda": torch.version.cuda, "hip": torch.version.hip}
-
-
-# The names under which Triton is distributed: PyPI's, and those that ROCm builds of torch bring.
-TRITON = ("triton", "pytorch-triton-rocm", "triton-rocm", "pytorch-triton")
-
-
-def installed(package: str) -> str | None:
-    """The version of a package, whatever name its distribution has here; None where it is absent."""
-    for name in TRITON if package == "triton" else (package,):
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            continue
-    return None
 
 
 def no_compiler() -> str:
