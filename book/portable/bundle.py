@@ -41,9 +41,9 @@ ABOUT = """\
 # The modules that this notebook imports travel in the text at the end of this cell. Running it
 # writes them to a folder of your own and puts that first on Python's path. Nothing is downloaded,
 # nothing is installed: torch and Triton stay the ones that are here."""
-# What needn't travel where it is only asked for late: what makes notebooks portable, and vendors' kernels,
-# which only the command that measures times.
-AT_HOME = ("book.portable", "kernels.evidence.timed.baselines")
+# What needn't travel where it is only asked for late: what makes notebooks portable, what reads the catalog
+# before it was converted, and vendors' kernels, which only the command that measures times.
+AT_HOME = ("book.portable", "book.catalog.plain_yaml", "kernels.evidence.timed.baselines")
 LINE = 2000  # characters; one endless line makes editors slow, many short ones make the cell long
 
 

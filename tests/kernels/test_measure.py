@@ -502,12 +502,14 @@ def test_the_cpu_must_be_asked_for_and_is_labelled(tmp_path, monkeypatch, capsys
 
 
 def test_the_command_needs_no_package_of_the_book(tmp_path):
-    absent = ("matplotlib", "anywidget", "ipywidgets", "IPython", "nbformat")
+    absent = ("yaml", "matplotlib", "anywidget", "ipywidgets", "IPython", "nbformat")
     code = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({absent!r}))\n"  # None makes an import of it fail
+        "from book import catalog\n"
         "from kernels.measure import worker\n"
         "from kernels.measure.command import main\n"
+        "assert catalog.card_called('NVIDIA H100 80GB HBM3').id == 'h100_sxm'\n"
         f"sys.exit(main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
     )
     done = subprocess.run(

@@ -56,7 +56,8 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"  remark: {sentence}")
     points = sum(len(sweep["points"]) for sweep in record["sweeps"])
     if verdict.complaints:
-        print(f"{asked.file}: {len(verdict.complaints)} complaints, so it is not to be shown as it is.")
+        count = "1 complaint" if len(verdict.complaints) == 1 else f"{len(verdict.complaints)} complaints"
+        print(f"{asked.file}: {count}, so it is not to be shown as it is.")
         return 1
     print(f"{asked.file}: {points} points, and nothing against them.")
     if asked.what == "add":
