@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -32,4 +33,4 @@ def address(experiment: Runs) -> str:
 def find(address: str) -> Any:
     """What stands at this address: an experiment, or any other thing that a module holds."""
     module, _, name = address.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return operator.attrgetter(name)(importlib.import_module(module))

@@ -21,6 +21,7 @@ from book.say import say
 from kernels.contract.errors import Unsupported
 from kernels.evidence.launch_results import Overhead, recorded
 from kernels.evidence.recorded import NOT_MEASURED
+from kernels.evidence.timed.ceilings import room
 from kernels.evidence.timed.clocks import Clock, StepClock
 from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.gpu import Gpu, TorchGpu
@@ -104,7 +105,9 @@ def gpu(
     on = on or TorchGpu(where, device.l2_bytes)
     clock = clock or StepClock(on.synchronize, on.overwrite, on.now)
     dtype = default_dtype()
-    pool = torch.randn(POOL_BYTES["gpu"] // 2, device=where).to(TORCH_DTYPES[dtype])
+    # Drawn in fp32 and rounded beside it; less where little memory is free.
+    numbers = min(POOL_BYTES["gpu"] // 2, room(device) // 6)
+    pool = torch.randn(numbers, device=where).to(TORCH_DTYPES[dtype])
     nothing = torch.empty(1, device=where)
     works = {"noop": [lambda: noop.noop(nothing)], "linear": _layers(pool, 4096, linear.linear)}
     ways = {"eager": lambda step: step, "graph": on.captured}

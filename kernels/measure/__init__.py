@@ -3,6 +3,7 @@
     python -m kernels.measure --out kernels/records/h100.json
     python -m kernels.measure --out h100.json --minutes 8    # the most telling first, then stop
     python -m kernels.measure --out h100.json --resume       # what is missing in it, and nothing else
+    python -m kernels.measure --out try.json --rehearse      # with no GPU: all of this on an imaginary card
 
 Needs a checkout, torch, Triton, a C compiler (gcc or clang) and Python's headers (Python.h), with
 which Triton builds its driver at the first launch; nothing of the book's other packages.
@@ -31,6 +32,8 @@ from pathlib import Path
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line, parsed."""
+    from kernels.contract.devices import STAND_IN
+    from kernels.evidence.executed import EXECUTABLE
     from kernels.evidence.experiments import all_experiments  # here: a child needs no kernel but its own
 
     about = (__doc__ or "").partition("\n")
@@ -61,6 +64,15 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: this CPU's roofline, by torch"
+    )
+    parser.add_argument(
+        "--rehearse",
+        nargs="?",
+        const=STAND_IN,
+        choices=EXECUTABLE,
+        metavar="CHIP",
+        help=f"on an imaginary card with this chip ({', '.join(EXECUTABLE)}; by default {STAND_IN}): the "
+        "whole command with made-up times, which are no measurement",
     )
     return parser.parse_args(words)
 

@@ -7,24 +7,17 @@ in tests and in a rehearsal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from kernels.contract.errors import Unsupported
 from kernels.evidence.timed.clocks import Clock, GraphClock
 from kernels.evidence.timed.cold_cache import gpu_clock
-from kernels.evidence.timed.gpu import TorchGpu
+from kernels.evidence.timed.gpu import Gpu, TorchGpu
 from kernels.evidence.timed.machine import Device, gpu_here, why_not_timed
 
 HERE = "kernels.measure.bench:here"
-
-
-class Memory(Protocol):
-    """What a bench asks its card beside the time."""
-
-    def synchronize(self) -> None: ...
-
-    def release(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -32,11 +25,14 @@ class Bench:
     """A device with its clock. gpu: see kernels.evidence.timed.gpu. facts: what a record keeps of the clock.
 
     make_clock: the clock is made when it is first needed, as it takes memory and measures by itself.
+    inside: a block in which this card is the one of this process. timing: one in which nobody reads results.
     """
 
     device: Device
     make_clock: Callable[[], tuple[Clock, dict[str, Any]]]
-    gpu: Memory
+    gpu: Gpu
+    inside: Callable[[], AbstractContextManager[Any]] = nullcontext
+    timing: Callable[[], AbstractContextManager[Any]] = nullcontext
     made: list[Any] = field(default_factory=list)
 
     def clock(self) -> Clock:

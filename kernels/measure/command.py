@@ -19,7 +19,7 @@ from kernels.evidence.experiments import choose
 from kernels.evidence.recorded import write
 from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, cpu_here
-from kernels.measure import arguments, counters
+from kernels.measure import arguments, counters, rehearsal
 from kernels.measure.bench import HERE
 from kernels.measure.children import PATIENCE, Children, Died, TooLate
 from kernels.measure.report import ending, table
@@ -53,6 +53,9 @@ def main(
     until = began + 60 * asked.minutes - RESERVE if asked.minutes else None
     if asked.device == "cpu":
         return _cpu(asked, command)
+    if asked.rehearse and bench == HERE:
+        found = rehearsal.addresses(asked.rehearse)
+        bench, describe = found["bench"], found["describe"]
     try:
         names = [n.strip() for n in asked.kernels.split(",")] if asked.kernels else None
         experiments = choose(names)
@@ -71,18 +74,22 @@ def main(
             return NOTHING
         try:
             record = _record(asked, device, command)
+            if device.imaginary:
+                record["notes"] += [note for note in rehearsal.NOTES if note not in record["notes"]]
             recorded.save(record, asked.out)
         except (OSError, recorded.RecordError, ValueError) as error:
             print(f"--out {asked.out}: {error}", file=sys.stderr)
             return NOTHING
-        run = Run(record, asked.out, device, children.ask, tell, until, asked.quick, bench)
+        # No CPU executes the sizes that a GPU is timed at.
+        rung = "counted" if device.imaginary else "timed"
+        run = Run(record, asked.out, device, children.ask, tell, until, asked.quick, bench, rung)
         code = None
         try:
             run.measure(
                 experiments,
                 dtype=asked.dtype,
                 launches=names is None,
-                counters=counters.count if asked.counters else None,
+                counters=counters.count if asked.counters and not device.imaginary else None,
             )
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -170,6 +177,7 @@ def _record(asked: argparse.Namespace, device: Device, command: str) -> dict[str
         return fresh
     kept = recorded.load(asked.out)
     for field, mine, theirs in (
+        ("kind", fresh["kind"], kept["kind"]),
         ("device.name", device.name, kept["device"]["name"]),
         ("commit", fresh["commit"], kept["commit"]),
         ("software", fresh["software"], kept["software"]),

@@ -57,7 +57,8 @@ class Run:
     """One run of the command. record: filled and written to `out` after each result.
 
     until: when all must be over, by `now`; None for never. good: nothing was wrong or
-    impossible so far. describe, bench: what the children measure on (see kernels.measure.bench).
+    impossible so far. bench: what the children measure on (see kernels.measure.bench). rung: whose
+    sweep has the sizes.
     """
 
     record: dict[str, Any]
@@ -68,6 +69,7 @@ class Run:
     until: float | None = None
     quick: bool = False
     bench: str = HERE
+    rung: str = "timed"
     good: bool = True
     unsaved: str = ""
     now: Callable[[], float] = time.monotonic
@@ -87,7 +89,7 @@ class Run:
         counters: Callable[[Run, Sequence[Job]], None] | None = None,
     ) -> None:
         """All that was asked for, the most telling first; ends early, with notes, when the time is up."""
-        every, refused = jobs(experiments, self.device, dtype, self.quick)
+        every, refused = jobs(experiments, self.device, dtype, self.quick, self.rung)
         for _, reason in refused:
             self._note(f"Not timed: {reason}")
         todo = [without_done(job, self.record) for job in every]

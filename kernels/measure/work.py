@@ -35,9 +35,16 @@ class Job:
 
 
 def jobs(
-    experiments: Mapping[str, Experiment], device: Device, dtype: str | None, quick: bool
+    experiments: Mapping[str, Experiment],
+    device: Device,
+    dtype: str | None,
+    quick: bool,
+    rung: str = "timed",
 ) -> tuple[list[Job], list[tuple[str, str]]]:
-    """A job for each experiment, by worth; and (key, why not) for those that this card can't run."""
+    """A job for each experiment, by worth; and (key, why not) for those that this card can't run.
+
+    rung: whose sweep has the sizes.
+    """
     found, refused = [], []
     for key in sorted(experiments, key=_worth):
         experiment = experiments[key]
@@ -46,7 +53,7 @@ def jobs(
         except Unsupported as error:
             refused.append((key, str(error)))
             continue
-        rows = sweep(experiment, "timed")
+        rows = sweep(experiment, rung)
         if quick and len(rows) > 3:
             rows = [rows[0], rows[len(rows) // 2], rows[-1]]
         found.append(Job(key, experiment, chosen, tuple(by_worth(rows, key))))

@@ -39,7 +39,9 @@ def answer(request: Mapping[str, Any], tell: Tell) -> None:
         if request["task"] == "describe":
             _describe(request, tell)
         else:
-            TASKS[request["task"]](request, find(request["bench"])(request.get("cold")), tell)
+            bench = find(request["bench"])(request.get("cold"))
+            with bench.inside():
+                TASKS[request["task"]](request, bench, tell)
     except Exception as error:  # noqa: BLE001 - the parent notes it and goes on
         tell("failed", sizes=None, **_why(error))
     tell("done")
@@ -123,9 +125,13 @@ def _points(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
 def _launches(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
     """What a launch costs; floors are those of the bandwidth just measured."""
     reached = request.get("bandwidth")
-    kept = launch_overhead.gpu(
-        bench.device, bandwidth=tuple(reached) if reached else None, quick=request["quick"]
-    )
+    with bench.timing():
+        kept = launch_overhead.gpu(
+            bench.device,
+            bandwidth=tuple(reached) if reached else None,
+            quick=request["quick"],
+            on=bench.gpu,
+        )
     tell("launches", overhead=kept.as_record())
 
 

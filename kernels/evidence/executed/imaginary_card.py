@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,8 @@ class Card:
     Tensors that are known beforehand (`know`) go by their names; others are called after the kernel argument
     that first saw them, or as their launch says (`Launch.names`).
     change(text) -> text: of the PTX before it is decoded, for tests that take a synchronisation out.
+    starts(label, {argument: tensor}) -> bool: is told of each launch that a card would start; False: it is
+    not executed, and what it would write stays as it was. ended: is told of each that was executed.
     """
 
     target: Target
@@ -59,12 +62,13 @@ class Card:
     count: bool = True
     races: bool = True
     change: Any = None
+    starts: Callable[[str, Mapping[str, torch.Tensor]], bool] | None = None
+    ended: Callable[[Launched], None] | None = None
     launched: list[Launched] = field(default_factory=list)
     _names: dict[int, str] = field(default_factory=dict)  # of storages, by where they begin
     _given: dict[int, list[torch.Tensor]] = field(default_factory=dict)  # the tensors known, by storage
-    _starting: list[Launch] = field(
-        default_factory=list
-    )  # the newest is the one that comes to the driver next
+    # The newest is the one that comes to the driver next; older ones would keep their tensors alive.
+    _starting: deque[Launch] = field(default_factory=lambda: deque(maxlen=1))
 
     def know(self, named: Mapping[str, Any]) -> None:
         """Tensors among these go by these names from now on, and launches may touch all of them."""
@@ -186,6 +190,9 @@ class _Launcher:
         one = here._starting[-1] if here._starting else None
         passed = {n: value for n, value in zip(self.names, values, strict=True) if n in self.passed}
         tensors = {name: value for name, value in passed.items() if isinstance(value, torch.Tensor)}
+        label = one.label if one and one.label else self.metadata.name
+        if here.starts and not here.starts(label, tensors):
+            return
         for name, tensor in tensors.items():
             short = name.removesuffix("_ptr")
             here.call(one.names.get(short, short) if one else short, tensor)
@@ -209,8 +216,9 @@ class _Launcher:
         )
         for start, raw in where.values():
             raw[:] = memory.get(start, raw.size)
-        label = one.label if one and one.label else self.metadata.name
         here.launched.append(Launched(label, kernel, x * y * z, outcome))
+        if here.ended:
+            here.ended(here.launched[-1])
 
 
 @functools.lru_cache(maxsize=512)

@@ -23,7 +23,7 @@ def empty(device: Device, command: str) -> dict[str, Any]:
         "kind": recorded.REHEARSED if device.imaginary else recorded.MEASURED,
         "device": facts(device),
         "software": software(),
-        "clocks": {"before": clocks(device)} if device.kind == "gpu" and not device.imaginary else {},
+        "clocks": {"before": clocks(device)} if device.kind == "gpu" else {},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": version(ROOT),
         "command": command,

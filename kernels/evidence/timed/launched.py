@@ -1,4 +1,4 @@
-"""What a run really started: the plan that was chosen, and what the compiler made of each kernel.
+"""A run as a work to time, and what it really started: its plan, and what the compiler made of each kernel.
 
 A point keeps both, so that a faster tile of a later commit can be told from a faster card.
 """
@@ -6,11 +6,26 @@ A point keeps both, so that a faster tile of a later commit can be told from a f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from kernels.contract import devices
+from kernels.contract.experiment import Experiment
 from kernels.contract.launch import Launch
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of an experiment on these inputs: a work that says what it is a run of."""
+
+    experiment: Experiment
+    inputs: Mapping[str, Any]
+    dtype: str
+    sizes: Mapping[str, int]
+
+    def __call__(self) -> Any:
+        """Start it."""
+        return self.experiment.run(**self.inputs)
 
 
 def plan_as_record(plan: Any) -> dict[str, Any] | None:
@@ -41,9 +56,10 @@ def compiled(launch: Launch) -> dict[str, int]:
         # Asks for the same specialisation without starting it: Triton answers from its cache.
         made = launch.kernel.warmup(*launch.args, grid=launch.grid, **launch.options)
         made._init_handles()  # a kernel that has run is loaded: this only looks
+        # Of no registers speaks a driver that can't tell them, as an imaginary card's.
+        known = {"registers": int(made.n_regs), "spilled_bytes": int(made.n_spills) * 4}
         return {
-            "registers": int(made.n_regs),
-            "spilled_bytes": int(made.n_spills) * 4,
+            **(known if made.n_regs else {}),
             "shared_bytes": int(made.metadata.shared),
             "warps": int(made.metadata.num_warps),
         }

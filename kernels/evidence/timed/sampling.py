@@ -62,7 +62,9 @@ class Sample:
 
 
 def clocks(device: Device | None = None, timeout: float = 20) -> dict[str, str]:
-    """Driver, clocks (MHz) and power limit (W) as nvidia-smi prints them; {} where it is absent, or hangs."""
+    """Driver, clocks (MHz), power limit (W) of nvidia-smi; {} without it or a card, or if it hangs."""
+    if device and device.imaginary:
+        return {}
     which = device.known_as if device else "0"
     command = ["nvidia-smi", "-i", which, f"--query-gpu={','.join(STATIC)}", "--format=csv,noheader,nounits"]
     try:
@@ -92,7 +94,7 @@ class Sampler:
         follow = (
             self._nvidia if shutil.which("nvidia-smi") else self._amd if shutil.which("amd-smi") else None
         )
-        if follow and self._device.kind == "gpu":
+        if follow and self._device.kind == "gpu" and not self._device.imaginary:
             self._thread = threading.Thread(target=follow, daemon=True)
             self._thread.start()
         return self
