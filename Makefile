@@ -16,7 +16,7 @@ LAB ?= lab2-linear
 GRADES ?= grades
 
 .PHONY: help book site test lab format outputs messages clean test-triton-matrix benchmark
-.PHONY: test-specialisations test-executed labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
+.PHONY: test-specialisations test-executed rehearse labs-release labs-check labs-grade labs-test labs-sandbox test-notebooks-clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
 	@echo "make test-specialisations  compile all that the sweeps launch, for every chip"
 	@echo "make test-executed         run all that is compiled, for every chip, on this CPU"
+	@echo "make rehearse             the whole measuring command on an imaginary card [CHIP=sm_90], and what reads its record"
 	@echo "make labs-release          the labs' student and instructor copies, and a zip of both"
 	@echo "make labs-check            nbgrader validates the masters, and that untouched copies fail"
 	@echo "make labs-grade SUBMISSIONS=folder [LAB=lab2-linear] [GRADES=grades] [GRADE_OPTIONS=...]"
@@ -66,6 +67,12 @@ test-specialisations: $(STAMP)
 
 test-executed: $(STAMP)
 	@EVERY_CHIP=1 $(PY) -m pytest -q tests/kernels/executed
+
+# Minutes of one core; the record lies in _build, and is no measurement.
+CHIP ?= sm_90
+rehearse: $(STAMP)
+	@$(PY) -m kernels.measure --rehearse $(CHIP) --out _build/rehearsal.json
+	@REHEARSAL=_build/rehearsal.json $(PY) -m pytest -q tests/kernels/test_rehearsed_run.py
 
 benchmark: site
 	@$(PY) benchmarks/page.py

@@ -42,8 +42,14 @@ ABOUT = """\
 # writes them to a folder of your own and puts that first on Python's path. Nothing is downloaded,
 # nothing is installed: torch and Triton stay the ones that are here."""
 # What needn't travel where it is only asked for late: what makes notebooks portable, what reads the catalog
-# before it was converted, and vendors' kernels, which only the command that measures times.
-AT_HOME = ("book.portable", "book.catalog.plain_yaml", "kernels.evidence.timed.baselines")
+# before it was converted, and vendors' kernels and a card to rehearse on, which only the command that
+# measures asks for.
+AT_HOME = (
+    "book.portable",
+    "book.catalog.plain_yaml",
+    "kernels.evidence.rehearsal",
+    "kernels.evidence.timed.baselines",
+)
 LINE = 2000  # characters; one endless line makes editors slow, many short ones make the cell long
 
 

@@ -10,7 +10,7 @@ from book.drawing.number_text import si
 from book.drawing.tables import Column, table
 from book.say import say
 from kernels.evidence import tables
-from kernels.evidence.recorded import NOT_MEASURED, load_all, measured
+from kernels.evidence.recorded import NOT_MEASURED, REHEARSED, device_of, load_all, measured
 from kernels.evidence.timed.launch_fit import Law, Line
 from kernels.evidence.timed.machine import gpu_here, why_not_timed
 
@@ -48,8 +48,8 @@ class Overhead:
         ]
         doubted = "; ".join(f"{name}: {say(' and ').join(why)}" for name, why in fits if why)
         doubts = {UNTRUSTED: doubted} if doubted else {}
-        if self.rung == "recorded":
-            return {"recorded": self.where, **doubts}
+        if self.rung in ("recorded", REHEARSED):
+            return {self.rung: self.where, **doubts}
         gpu = why_not_timed(gpu_here())
         return {
             "timed": self.where,
@@ -113,12 +113,12 @@ class Overhead:
                 columns,
                 say(
                     "{rung}, {where}: steps of {counts} launches",
-                    rung=tables.RUNGS[self.rung],
+                    rung=self._rung,
                     where=self.where,
                     counts=self._counts(),
                 ),
             ),
-            table(laws, wide, f"{tables.RUNGS[self.rung]}, {self.where}: {law}"),
+            table(laws, wide, f"{self._rung}, {self.where}: {law}"),
             tables.rungs(self.status),
         ]
 
@@ -141,6 +141,11 @@ class Overhead:
             step=_shown(line.per_step, ()),
             launch=_shown(a_launch, ()),
         )
+
+    @property
+    def _rung(self) -> str:
+        """The rung in words; a rehearsal is on none."""
+        return say("rehearsed") if self.rung == REHEARSED else tables.RUNGS[self.rung]
 
     def _counts(self) -> str:
         counts = self.lines[0].counts
@@ -214,16 +219,22 @@ class Overhead:
 # -------------------------------------------------------------------------------- kept results
 
 
-def recorded(records: Iterable[Mapping[str, Any]] | None = None) -> tuple[Overhead, ...]:
-    """What `python -m kernels.measure` kept; () means "not measured yet"."""
+def recorded(
+    records: Iterable[Mapping[str, Any]] | None = None, *, rehearsals: bool = False
+) -> tuple[Overhead, ...]:
+    """What `python -m kernels.measure` kept; () means "not measured yet".
+
+    rehearsals: see `recorded.measured`.
+    """
     found = []
-    for record in measured(load_all() if records is None else records):
+    for record in measured(load_all() if records is None else records, rehearsals=rehearsals):
         kept = record.get("overhead")
         if kept:
-            where = f"{record['device']['name']}, {record['date'][:10]}"
+            where = f"{device_of(record)}, {record['date'][:10]}"
             lines = tuple(Line(**_tuples(one)) for one in kept["lines"])
             laws = tuple(Law(**_tuples(one)) for one in kept["laws"])
-            found.append(Overhead(where, kept["bandwidth"], kept["bandwidth_by"], lines, laws, "recorded"))
+            rung = "recorded" if measured([record]) else REHEARSED
+            found.append(Overhead(where, kept["bandwidth"], kept["bandwidth_by"], lines, laws, rung))
     return tuple(found)
 
 

@@ -1,7 +1,8 @@
 """Records as tables: which there are, and every time of them against the floor and the vendor's kernel.
 
 Rehearsals don't pass (`recorded.measured`), and neither do points with an alarm. Where there is nothing,
-one line says so, with the command that changes it.
+one line says so, with the command that changes it. Who rehearses may ask for rehearsals; then each line of
+one says that it is.
 """
 
 from __future__ import annotations
@@ -56,12 +57,17 @@ class Kept:
         return self.vendor_seconds / self.seconds if self.vendor_seconds else None
 
 
-def times(records: Iterable[recorded.Record] | None = None) -> tuple[Kept, ...]:
-    """Every time of this book's kernels in these records (by default the book's), kernel by kernel."""
+def times(records: Iterable[recorded.Record] | None = None, *, rehearsals: bool = False) -> tuple[Kept, ...]:
+    """Every time of this book's kernels in these records (by default the book's), kernel by kernel.
+
+    rehearsals: see `recorded.measured`.
+    """
     known = all_experiments()
     found = [
         _kept(record, known[sweep["experiment"]], sweep["dtype"], point)
-        for record in recorded.measured(recorded.load_all() if records is None else records)
+        for record in recorded.measured(
+            recorded.load_all() if records is None else records, rehearsals=rehearsals
+        )
         for sweep in record["sweeps"]
         if sweep["experiment"] in known
         for point in sweep["points"]
@@ -79,7 +85,7 @@ def _kept(record: recorded.Record, experiment: Any, dtype: str, point: Mapping[s
     vendor = point.get("baseline") or {}
     return Kept(
         experiment.key,
-        card.short_name if card else record["device"]["name"],
+        recorded.device_of(record, card.short_name if card else ""),
         dtype,
         point["sizes"],
         point["seconds"],
@@ -100,11 +106,11 @@ def none_yet() -> str:
 # ----------------------------------------------------------------------------------------- shown
 
 
-def runs(records: Iterable[recorded.Record] | None = None) -> Table:
+def runs(records: Iterable[recorded.Record] | None = None, *, rehearsals: bool = False) -> Table:
     """One row a record: its card, how much was timed, when, with what; one row saying so if there is none."""
     rows = [
         {
-            "card": record["device"]["name"],
+            "card": recorded.device_of(record),
             "kernels": str(len({sweep["experiment"] for sweep in record["sweeps"]})),
             "times": str(sum(len(sweep["points"]) for sweep in record["sweeps"])),
             "date": record["date"][:10],
@@ -117,7 +123,9 @@ def runs(records: Iterable[recorded.Record] | None = None) -> Table:
                 if record["software"].get(name)
             ),
         }
-        for record in recorded.measured(recorded.load_all() if records is None else records)
+        for record in recorded.measured(
+            recorded.load_all() if records is None else records, rehearsals=rehearsals
+        )
     ]
     columns = [
         Column("card", say("card")),
@@ -133,9 +141,13 @@ def runs(records: Iterable[recorded.Record] | None = None) -> Table:
     return table(rows or [nothing], columns)
 
 
-def goals_reached(records: Iterable[recorded.Record], caption: str = "") -> Table:
+def goals_reached(
+    records: Iterable[recorded.Record], caption: str = "", *, rehearsals: bool = False
+) -> Table:
     """Each goal against what each record reached, at the worst of how many sizes: a row a goal and card."""
-    rows = [_goal(record, outcome) for record in records for outcome in goals.judge(record)]
+    rows = [
+        _goal(record, outcome) for record in records for outcome in goals.judge(record, rehearsals=rehearsals)
+    ]
     columns = [
         Column("kernel", say("kernel")),
         Column("where", say("where"), align="left"),
@@ -164,7 +176,7 @@ def _goal(record: recorded.Record, outcome: goals.Outcome) -> dict[str, str]:
         "reached": "" if outcome.reached is None else f"{outcome.reached:.3f}",
         "sizes": str(len(outcome.ratios) or ""),
         "outcome": outcome.words,
-        "card": record["device"]["name"],
+        "card": recorded.device_of(record),
     }
 
 
@@ -228,12 +240,14 @@ class Shelf:
     """What the page "Records" shows: the runs, the goals, and a table a kernel; or one line."""
 
     records: tuple[recorded.Record, ...]
+    rehearsals: bool = False
 
     def blocks(self) -> Iterator[Table | Html]:
         """The runs, the goals against what each reached, then one table for each kernel that was timed."""
-        yield runs(self.records)
-        yield goals_reached(self.records, say("Goals: ratios of two numbers of one run"))
-        rows = times(self.records)
+        yield runs(self.records, rehearsals=self.rehearsals)
+        words = say("Goals: ratios of two numbers of one run")
+        yield goals_reached(self.records, words, rehearsals=self.rehearsals)
+        rows = times(self.records, rehearsals=self.rehearsals)
         for kernel in dict.fromkeys(one.kernel for one in rows):
             yield against_floor([one for one in rows if one.kernel == kernel])
 
@@ -247,9 +261,10 @@ class Shelf:
         return "\n\n".join(map(repr, self.blocks())) if self.records else none_yet()
 
 
-def shelf(records: Iterable[recorded.Record] | None = None) -> Shelf:
+def shelf(records: Iterable[recorded.Record] | None = None, *, rehearsals: bool = False) -> Shelf:
     """Every record (by default the book's) against floor and vendor, by kernel and card."""
-    return Shelf(recorded.measured(recorded.load_all() if records is None else records))
+    every = recorded.load_all() if records is None else records
+    return Shelf(recorded.measured(every, rehearsals=rehearsals), rehearsals)
 
 
 def fields(name: str) -> Table:

@@ -46,8 +46,9 @@ def test_the_line_of_a_page_without_records_parses():
 
 def test_the_guide_measures_checks_and_names_one_file():
     page = (ROOT / "book/pages/first-hour.md").read_text(encoding="utf-8")
-    measured, checked = (parse(*one) for one in commands(page) if one[1])
+    tried, measured, checked = (parse(*one) for one in commands(page) if one[1])
     assert measured.out == checked.file and checked.what == "check"
+    assert tried.rehearse and not measured.rehearse and tried.out != measured.out
 
 
 def test_each_option_that_a_page_names_by_itself_exists():

@@ -116,6 +116,7 @@ def test_the_cost_of_a_launch_is_asked_with_the_bandwidth_just_measured(monkeypa
 
     monkeypatch.setattr(launch_overhead, "gpu", gpu)
     (event,) = told("launches", bandwidth=[3e12, "torch copy"], quick=True)
+    assert isinstance(asked.pop("on"), Memory), "on the card of the bench, whichever that is"
     assert asked == {"bandwidth": (3e12, "torch copy"), "quick": True}
     assert event["overhead"]["lines"][0]["work"] == "noop"
 

@@ -56,12 +56,20 @@ def load_all(folder: Path | str | None = None) -> tuple[dict[str, Any], ...]:
     return measured(load(path) for path in sorted(Path(folder or FOLDER).glob("*.json")))
 
 
-def measured(records: Iterable[Record]) -> tuple[Any, ...]:
+def measured(records: Iterable[Record], *, rehearsals: bool = False) -> tuple[Any, ...]:
     """The gate: those of `records` that are measurements. A rehearsal never passes.
 
-    Whatever shows a time as measured takes its records from here.
+    Whatever shows a time as measured takes its records from here. rehearsals: these pass, too, where
+    somebody asks for them by this word; what then shows them calls each one that (`device_of`).
     """
-    return tuple(record for record in records if record.get("kind") == MEASURED)
+    kinds = (MEASURED, REHEARSED) if rehearsals else (MEASURED,)
+    return tuple(record for record in records if record.get("kind") in kinds)
+
+
+def device_of(record: Record, name: str = "") -> str:
+    """What was measured on, as `name` or as the driver calls it; of a rehearsal, that it was rehearsed."""
+    name = name or record["device"]["name"]
+    return name if measured([record]) else say("rehearsed, not measured: {device}", device=name)
 
 
 def title(record: Record) -> str:

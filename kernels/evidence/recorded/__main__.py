@@ -32,7 +32,11 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     for name, purpose in (("check", "say what is wrong with a record"), ("add", "check it, and shelve it")):
         one = commands.add_parser(name, help=purpose)
         one.add_argument("file", type=Path, help="a record (JSON)")
-        if name == "add":
+        if name == "check":
+            one.add_argument(
+                "--rehearsal", action="store_true", help="look at the numbers of a rehearsal as well"
+            )
+        else:
             one.add_argument("--by", help="who measured it, to be shown with it")
             one.add_argument("--to", type=Path, default=recorded.FOLDER, help="the shelf")
     return parser.parse_args(words)
@@ -48,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     if asked.what == "add" and asked.by:
         record["by"] = asked.by
-    verdict = plausible.judge(record)
+    verdict = plausible.judge(record, rehearsals=asked.what == "check" and asked.rehearsal)
     print(recorded.title(record))
     for sentence in verdict.complaints:
         print(f"  complaint: {sentence}")

@@ -3,7 +3,7 @@
 A goal is a ratio of two numbers of one run, so that it means the same on every card: the time of torch's
 kernel for the same work over ours, a share of the bandwidth that the card just showed, or the shortest
 time of a sweep over its longest. It is judged by the points of a record and by nothing else, and by the
-worst of them; of a rehearsal, which has no measured point, nothing is judged.
+worst of them; of a rehearsal, which has no measured point, nothing is judged unless it is asked for.
 """
 
 from __future__ import annotations
@@ -95,15 +95,18 @@ class Outcome:
         return say("missed by {gap:.2g}", gap=self.goal.bound - self.reached)
 
 
-def judge(record: recorded.Record) -> tuple[Outcome, ...]:
-    """The outcomes of each goal: for each dtype that its kernel was timed in, or one that says it wasn't."""
-    return tuple(outcome for goal in GOALS for outcome in _judged(goal, record))
+def judge(record: recorded.Record, *, rehearsals: bool = False) -> tuple[Outcome, ...]:
+    """The outcomes of each goal: for each dtype that its kernel was timed in, or one that says it wasn't.
+
+    rehearsals: see `recorded.measured`.
+    """
+    return tuple(outcome for goal in GOALS for outcome in _judged(goal, record, rehearsals))
 
 
-def _judged(goal: Goal, record: recorded.Record) -> Iterator[Outcome]:
+def _judged(goal: Goal, record: recorded.Record, rehearsals: bool) -> Iterator[Outcome]:
     found = [
         Outcome(goal, sweep["dtype"], tuple(ratios))
-        for one in recorded.measured([record])
+        for one in recorded.measured([record], rehearsals=rehearsals)
         for sweep in one["sweeps"]
         if sweep["experiment"] == goal.kernel and (ratios := goal.ratios(sweep["points"]))
     ]

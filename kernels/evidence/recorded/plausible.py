@@ -34,12 +34,18 @@ class Verdict:
     remarks: tuple[str, ...]
 
 
-def judge(record: recorded.Record, now: datetime.datetime | None = None) -> Verdict:
-    """Judge a record that has passed `recorded.load`. now: by default the clock of this machine."""
+def judge(
+    record: recorded.Record, now: datetime.datetime | None = None, *, rehearsals: bool = False
+) -> Verdict:
+    """Judge a record that has passed `recorded.load`. now: by default the clock of this machine.
+
+    rehearsals: the numbers of a rehearsal are looked at as well; that it is one stays the first complaint.
+    """
+    complaints = []
     if not recorded.measured([record]):
-        return Verdict(
-            ("It is a rehearsal: nothing in it was measured. Measure on a card that is there.",), ()
-        )
+        complaints = ["It is a rehearsal: nothing in it was measured. Measure on a card that is there."]
+        if not rehearsals:
+            return Verdict(tuple(complaints), ())
     if record["device"].get("kind") != "gpu":
         only = (
             "It is of a CPU, where torch's kernels were timed and none of this book's: keep it for yourself."
@@ -47,7 +53,7 @@ def judge(record: recorded.Record, now: datetime.datetime | None = None) -> Verd
         return Verdict((only,), ())
     known = all_experiments()
     card = _card(record)
-    complaints = [
+    complaints += [
         *provenance.of_run(record, now or datetime.datetime.now(datetime.UTC)),
         *provenance.of_device(record, card),
         *provenance.of_results(record),

@@ -75,7 +75,8 @@ class RehearsalCard:
         )
         self._timing = False
         self._heard: int | None = None  # launches of a work that is only listened to
-        self._share: Started | None = None  # what each launch of the run that is timed takes
+        self._run: tuple[Kernel, ...] = ()  # what each launch of the run that is timed takes, in order
+        self._next = 0  # of these
 
     @property
     def device(self) -> Device:
@@ -107,12 +108,12 @@ class RehearsalCard:
         before, self._timing = self._timing, True
         try:
             with TorchWork(self._torch, self.gpu.synchronize):
-                self._share = self._share_of(work) if isinstance(work, Run) else None
+                self._run, self._next = self._launches_of(work) if isinstance(work, Run) else (), 0
                 yield
         finally:
-            self._timing, self._share = before, None
+            self._timing, self._run = before, ()
 
-    def _share_of(self, run: Run) -> Started | None:
+    def _launches_of(self, run: Run) -> tuple[Kernel, ...]:
         """What each launch of this run takes: it is started once, and only listened to."""
         self._heard = 0
         try:
@@ -120,13 +121,14 @@ class RehearsalCard:
             count = self._heard
         finally:
             self._heard = None
-        if not count:
-            return None
         cost = run.experiment.formula(run.dtype, **run.sizes)
         peak, share = peak_of(run.experiment, self.row, run.dtype), self.truth.kernels
         flops = cost.flops if peak else 0
         whole = roofline.time(flops, cost.bytes, (peak or 1.0) * share, self.row.bandwidth * share)
-        return Started(whole / count + self.truth.start, int(cost.bytes / count), run.experiment.key)
+        return tuple(
+            Kernel(whole / count, int(cost.bytes / count), f"{run.experiment.key} {i}", self.truth.start)
+            for i in range(count)
+        )
 
     def _starts(self, label: str, tensors: Mapping[str, torch.Tensor]) -> bool:
         """A launch of ours; whether it is to be executed."""
@@ -134,24 +136,29 @@ class RehearsalCard:
             self._heard += 1
             return False
         shapes = {name: tuple(x.shape) for name, x in tensors.items()}
-        known = self._share or self._moving(tensors)
-        self.gpu.launch(Started(known.seconds, known.moves, known.data, label, shapes))
+        known = self._of_run() if self._run else self._moving(tensors)
+        self.gpu.launch(Started(**vars(known), label=label, shapes=shapes))
         return not self._timing
 
-    def _moving(self, tensors: Mapping[str, torch.Tensor]) -> Started:
+    def _of_run(self) -> Kernel:
+        """The next launch of the run that is timed, which starts over again."""
+        self._next += 1
+        return self._run[(self._next - 1) % len(self._run)]
+
+    def _moving(self, tensors: Mapping[str, torch.Tensor]) -> Kernel:
         """What a launch takes that moves all of these tensors once."""
         sizes = {x.data_ptr(): x.numel() * x.element_size() for x in tensors.values()}
         moved = sum(sizes.values())
-        seconds = moved / (self.truth.kernels * self.row.bandwidth) + self.truth.start
-        return Started(seconds, moved, str(max(sizes, key=sizes.__getitem__, default="")))
+        seconds = moved / (self.truth.kernels * self.row.bandwidth)
+        return Kernel(seconds, moved, str(max(sizes, key=sizes.__getitem__, default="")), self.truth.start)
 
     def _torch(self, one: Operation) -> None:
         """An operation of torch's."""
         if self._heard is not None:
             return
         peak = self.row.peaks.get(one.dtype, self.row.peaks["fp32"]) * self.truth.torch
-        seconds = roofline.time(one.flops, one.moved, peak, self.gpu.bandwidth) + self.truth.start
-        self.gpu.launch(Started(seconds, one.moved, one.data, one.name))
+        seconds = roofline.time(one.flops, one.moved, peak, self.gpu.bandwidth)
+        self.gpu.launch(Started(seconds, one.moved, one.data, self.truth.start, one.name))
 
     def _ended(self, one: Launched) -> None:
         self._launched.clear()  # nobody counts here, and each keeps its kernel
