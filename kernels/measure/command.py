@@ -66,11 +66,16 @@ def main(
     with contextlib.closing(children), _terminated():
         device, reason = _device(children, describe, until)
         if device is None or reason:
-            print(
-                f"Nothing to measure: {reason}. Run this on a machine with a GPU and without "
-                "TRITON_INTERPRET, or add --device cpu to record this CPU's own roofline.",
-                file=sys.stderr,
+            remedy = (
+                "Run this on a machine with a GPU and without TRITON_INTERPRET, or add --device cpu to "
+                "record this CPU's own roofline."
             )
+            said = (
+                f"Nothing to rehearse on: {reason}."
+                if asked.rehearse
+                else f"Nothing to measure: {reason}. {remedy}"
+            )
+            print(said, file=sys.stderr)
             return NOTHING
         try:
             record = _record(asked, device, command)

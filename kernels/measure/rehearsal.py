@@ -55,8 +55,7 @@ class Rehearsal:
         """Its card, and why nothing can be started on it here, or ""."""
         if devices.MODE == "compiled":
             return self.card().device, ""
-        with_triton = "a machine on which Triton compiles (Linux, with Triton installed)"
-        return None, f"a rehearsal needs {with_triton}; here it is {devices.MODE}"
+        return None, f"Triton has to compile for that (on Linux, installed), and here it is {devices.MODE}"
 
 
 sm_80, sm_90, sm_100, sm_120 = map(Rehearsal, ("sm_80", "sm_90", "sm_100", "sm_120"))

@@ -220,6 +220,7 @@ def test_a_chapter_takes_what_it_needs_and_no_more():
         packed.files
     )
     at_home = ("book/claims", "book/portable", "book/site", "book/pages", "labs", "tests")
+    at_home += ("kernels/measure", "kernels/evidence/rehearsal")
     assert not [name for name in packed.files if name.startswith(at_home)]
 
 
