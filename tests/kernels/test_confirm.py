@@ -264,8 +264,8 @@ def test_bad_arguments_give_a_sentence(wrong, says):
 
 
 def test_an_interpreter_that_cannot_run_is_said_and_not_hidden(monkeypatch):
-    old = {"triton": "3.6.0", "numpy": "2.5.1"}
-    monkeypatch.setattr(counted_rows, "version", old.__getitem__)
+    monkeypatch.setattr(counted_rows.devices.triton, "__version__", "3.6.0")
+    monkeypatch.setattr(counted_rows, "version", {"numpy": "2.5.1"}.__getitem__)
     made = confirm(toy, rungs=["counted"], m=1, k=128, n=128)
     assert made.rows == () and made.points() == []
     assert "not run: numpy 2.5.1 is too new for the interpreter of Triton 3.6.0" in repr(made)
