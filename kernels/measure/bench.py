@@ -15,7 +15,7 @@ from kernels.contract.errors import Unsupported
 from kernels.evidence.timed.clocks import Clock, GraphClock
 from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.gpu import Gpu, TorchGpu
-from kernels.evidence.timed.machine import Device, gpu_here, why_not_timed
+from kernels.evidence.timed.machine import Device, gpu_here, no_gpu, why_not_timed
 
 HERE = "kernels.measure.bench:here"
 
@@ -63,7 +63,7 @@ class Bench:
 def describe() -> tuple[Device | None, str]:
     """The card that is here, and why nothing can be timed on it, or ""."""
     device = gpu_here()
-    return device, why_not_timed(device)
+    return device, why_not_timed(device) if device else no_gpu()
 
 
 def here(cold: Mapping[str, Any] | None = None) -> Bench:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import shlex
 import signal
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 from kernels.evidence import recorded
 from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.experiments import choose
-from kernels.evidence.recorded import write
+from kernels.evidence.recorded import provenance, write
 from kernels.evidence.timed.cpu import LABEL
 from kernels.evidence.timed.machine import Device, cpu_here
 from kernels.measure import arguments, counters, rehearsal
@@ -64,7 +65,10 @@ def main(
         return NOTHING
     children = children or Children(patience=_patience(asked.minutes))
     with contextlib.closing(children), _terminated():
-        device, reason = _device(children, describe, until)
+        try:
+            device, reason = _device(children, describe, until)
+        except KeyboardInterrupt:
+            return INTERRUPTED
         if device is None or reason:
             remedy = (
                 "Run this on a machine with a GPU and without TRITON_INTERPRET, or add --device cpu to "
@@ -81,10 +85,16 @@ def main(
             record = _record(asked, device, command)
             if device.imaginary:
                 record["notes"] += [note for note in rehearsal.NOTES if note not in record["notes"]]
+            before = None if asked.resume else _aside(asked.out)
             recorded.save(record, asked.out)
         except (OSError, recorded.RecordError, ValueError) as error:
             print(f"--out {asked.out}: {error}", file=sys.stderr)
             return NOTHING
+        if before:
+            tell(f"{asked.out} was there and is {before} now; --resume would have added to it")
+        if not device.imaginary:
+            for complaint in provenance.of_run(record, datetime.datetime.now(datetime.UTC)):
+                tell(f"before it begins, as the check will say it: {complaint}")
         # No CPU executes the sizes that a GPU is timed at.
         rung = "counted" if device.imaginary else "timed"
         run = Run(record, asked.out, device, children.ask, tell, until, asked.quick, bench, rung)
@@ -121,6 +131,16 @@ def tell(line: str) -> None:
 def _patience(minutes: float | None) -> float:
     """Seconds that a child may say nothing."""
     return min(PATIENCE, max(LEAST_PATIENCE, 60 * minutes * SHARE)) if minutes else PATIENCE
+
+
+def _aside(out: Path) -> Path | None:
+    """Where a record of before lies now that stood at `out`: minutes on a card are not to be lost."""
+    if not out.exists():
+        return None
+    number = 1
+    while (other := out.with_name(f"{out.stem}-before-{number}{out.suffix}")).exists():
+        number += 1
+    return out.rename(other)
 
 
 def _kept(run: Run) -> Path | None:

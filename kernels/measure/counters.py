@@ -29,6 +29,9 @@ def count(run: Run, jobs: Sequence[Job], read: Callable[..., list[Any]] = dram.a
                 wanted += [(job, p) for p in ends if p.get("dram_bytes") is None]
     if not wanted:
         return
+    if run.device.architecture.startswith("gfx"):
+        _note(run, "DRAM bytes were not counted: that takes NVIDIA's tool, and this is a card of AMD's.")
+        return
     if run.left() < LEAST:
         _note(run, NO_TIME.format(left=max(0.0, run.left()), least=LEAST))
         return

@@ -48,6 +48,22 @@ def test_each_kernel_that_has_a_goal_has_a_baseline(key):
     assert key in KEYS
 
 
+@pytest.mark.parametrize("experiment", [flash_attention.experiment, decode_attention.experiment])
+def test_torch_has_a_form_of_attention_that_each_of_its_kernels_takes(experiment, monkeypatch):
+    """With shared KV heads a T4 has only the slow one, which writes the scores: see enable_gqa in torch."""
+    asked = []
+    attend = baselines.functional.scaled_dot_product_attention
+
+    def remembered(q, k, v, **options):
+        asked.append((q.shape[1] == k.shape[1], options.get("enable_gqa", False)))
+        return attend(q, k, v, **options)
+
+    monkeypatch.setattr(baselines.functional, "scaled_dot_product_attention", remembered)
+    for work in baselines.of(experiment, inputs_of(experiment, "fp16"), "fp16").values():
+        work()
+    assert asked == [(False, True), (True, False)]
+
+
 def test_a_dtype_that_the_vendor_has_nothing_in_has_no_baseline():
     experiment = decode_attention.experiment
     assert baselines.of(experiment, inputs_of(experiment, "fp8"), "fp8") == {}

@@ -149,6 +149,15 @@ def test_a_larger_budget_buys_runs_within_bounds():
     assert few < some < many
 
 
+def test_a_work_that_takes_long_is_not_run_again_after_the_first_look():
+    """A matrix product without tensor cores takes a T4 a third of a second."""
+    here = pretended("H100")
+    timing = GraphClock(here).time(here.work(0.3))
+    assert (timing.runs, timing.seconds) == (clocks.FIRST, pytest.approx(0.3, rel=0.03))
+    before = len(here.launched)
+    assert before < 15, "with warming up, Python's own time and the graph's first start"
+
+
 def test_nothing_of_the_last_run_is_in_the_cache():
     """A work that fits the cache: warm, it would take no time at all in this simulation."""
     here = pretended("H100")

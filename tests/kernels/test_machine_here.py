@@ -162,15 +162,37 @@ def test_a_torch_that_says_neither_still_has_a_card(monkeypatch):
 def test_a_slice_of_a_card_is_refused_with_a_sentence(monkeypatch):
     here = card_here(monkeypatch, name="NVIDIA H100 80GB HBM3 MIG 1g.10gb")
     assert here.accelerator is None, "the datasheet of the whole card is not its own"
-    assert "is a slice of a NVIDIA H100 80GB HBM3 (MIG)" in machine.why_not_timed(here)
+    assert "is a slice of a NVIDIA H100 80GB HBM3 (MIG, or" in machine.why_not_timed(here)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1f2e3d")
     assert card_here(monkeypatch, name="NVIDIA H100 NVL").slice_of
 
 
+def test_without_a_gpu_torch_s_own_reason_is_told(monkeypatch):
+    """The first minute on a rented machine: a driver that is older than the CUDA of the wheel."""
+
+    def old():
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 12080). Please update")
+
+    monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(torch.version, "hip", None)
+    assert machine.no_gpu() == f"no GPU here, and this PyTorch ({torch.__version__}) is a build for CPUs"
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "init", old)
+    assert machine.no_gpu() == (
+        "no GPU here; PyTorch says: The NVIDIA driver on your system is too old (found version 12080)"
+    )
+    monkeypatch.setattr(torch.cuda, "init", lambda: None)
+    assert machine.no_gpu() == "no GPU here"
+
+
 def test_rocm_s_cards_are_known_by_their_architecture(monkeypatch):
     name = "AMD Instinct MI300X"
-    here = card_here(monkeypatch, hip="6.4", name=name, gcnArchName="gfx942:sramecc+:xnack-")
+    mi300 = {"hip": "6.4", "name": name, "gcnArchName": "gfx942:sramecc+:xnack-", "L2_cache_size": 2**22}
+    here = card_here(monkeypatch, **mi300, multi_processor_count=304)
+    assert here.l2_bytes == 2**28, "its Infinity Cache is what must be flushed"
     assert (here.target, here.accelerator, here.uuid) == ("gfx942", "mi300x", Properties.uuid)
+    part = card_here(monkeypatch, **mi300, multi_processor_count=38)
+    assert part.accelerator is None and "is a slice of a AMD Instinct MI300X" in machine.why_not_timed(part)
     other = card_here(monkeypatch, hip="6.4", name="Radeon", gcnArchName="gfx1100")
     assert other.target is None
     assert "is gfx1100, for which there are no plans" in machine.why_not_timed(other)

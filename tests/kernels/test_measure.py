@@ -405,6 +405,33 @@ def test_a_record_of_another_card_or_code_is_not_gone_on_with(tmp_path, capsys):
     assert "cannot be read" in capsys.readouterr().err
 
 
+def test_a_record_of_before_is_put_aside_and_nothing_of_it_is_lost(tmp_path, capsys):
+    for _ in range(3):
+        assert main(tmp_path) == 0
+    names = sorted(path.name for path in tmp_path.glob("*.json"))
+    assert names == ["x-before-1.json", "x-before-2.json", "x.json"]
+    assert len(points(recorded.load(tmp_path / "x-before-1.json"))) == 3
+    assert "x-before-2.json now; --resume would have added to it" in capsys.readouterr().out
+
+
+def test_what_the_check_will_refuse_is_said_before_the_minutes_are_spent(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(write, "version", lambda root: "0123456+")
+    main(tmp_path)
+    said = capsys.readouterr().out
+    place = said.index(
+        "before it begins, as the check will say it: commit = '0123456+': files had been changed"
+    )
+    assert place < said.index("checking 1 kernels")
+
+
+def test_ctrl_c_while_the_card_is_described_ends_quietly(tmp_path, monkeypatch):
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_device", pressed)
+    assert main(tmp_path) == 130 and not list(tmp_path.glob("*.json"))
+
+
 def test_nowhere_to_write_is_said_before_anything_is_measured(tmp_path, asked, capsys):
     (tmp_path / "file").write_text("")
     assert command.main(["--out", str(tmp_path / "file" / "x.json")], children=fakes()) == 2
@@ -455,7 +482,8 @@ def test_nobody_who_reads_what_is_told_is_no_reason_to_stop(monkeypatch):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_it_refuses_politely(tmp_path, capsys):
     assert command.main(["--out", str(tmp_path / "new" / "x.json")]) == 2
-    assert "Nothing to measure: no GPU here. Run this on a machine with a GPU" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("Nothing to measure: no GPU here") and ". Run this on a machine with a GPU" in said
     assert not (tmp_path / "new").exists()
 
 
@@ -560,6 +588,16 @@ def test_counters_come_last_for_the_ends_of_each_sweep_in_one_process(tmp_path):
     assert [p["dram_bytes"] for p in record["sweeps"][-1]["points"]] == [1024.0, None, 1024.0]
     assert record["sweeps"][0]["points"][0]["dram_bytes"] is None
     assert "stream: DRAM bytes were not counted: no" in record["notes"], "and linear's were counted"
+
+
+def test_counters_are_not_looked_for_on_a_card_of_amd_s(tmp_path):
+    record = {**write.empty(CARD, "x"), "missing": []}
+    amd, lines = dataclasses.replace(CARD, architecture="gfx942:sramecc+"), []
+    job = work.Job("linear", linear.experiment, "bf16", ())
+    kept = {"experiment": "linear", "dtype": "bf16", "points": [fake_child.point({"m": 1})]}
+    run = Run({**record, "sweeps": [kept]}, tmp_path / "x.json", amd, fakes().ask, lines.append)
+    counters.count(run, [job], read=None)
+    assert "this is a card of AMD's" in lines[0]
 
 
 def test_a_child_that_is_started_ahead_does_the_next_work():

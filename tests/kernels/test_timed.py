@@ -352,6 +352,12 @@ def test_what_a_process_that_died_did_not_come_to_is_not_zero():
 REQUESTS = [{"experiment": "tests.kernels.toy:experiment", "dtype": "fp16", "sizes": SIZES}]
 
 
+def test_why_ncu_counted_nothing_is_in_its_own_words():
+    text = "==PROF== Connected\n==ERROR== Profiling is not supported on this device\n==PROF== Done\n"
+    with pytest.raises(Unsupported, match="printed no table.*It says: Profiling is not supported on this"):
+        dram.parse_all(text, 1)
+
+
 def test_counters_that_may_not_be_read_give_a_sentence():
     def forbidden(command, asked, timeout):
         assert command[:2] == ["ncu", "--csv"] and json.loads(asked) == REQUESTS

@@ -190,6 +190,13 @@ def _flash(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> 
     works: Works = {
         "torch scaled_dot_product_attention": lambda: _attention(*across, is_causal=True).transpose(1, 2)
     }
+    if q.shape[2] != k.shape[2]:
+        # Where flash-attention can't be had (a T4), torch's other fast kernel takes no shared KV heads.
+        each = q.shape[2] // k.shape[2]
+        same = [across[0], *(x.repeat_interleave(each, 1) for x in across[1:])]
+        works["torch scaled_dot_product_attention, repeat_interleave"] = lambda: _attention(
+            *same, is_causal=True
+        ).transpose(1, 2)
     if flash := _if_there("flash_attn", "flash_attn_func", q):
         works["flash_attn"] = lambda: flash(q, k, v, causal=True)
     prefill = _if_there("flashinfer", "single_prefill_with_kv_cache", q)
@@ -216,6 +223,12 @@ def _decode(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, le
     """q[batch, heads, head_dim], one token a sequence."""
     one = q[:, :, None]
     works: Works = {"torch scaled_dot_product_attention": lambda: _attention(one, k, v)[:, :, 0]}
+    if q.shape[1] != k.shape[1]:
+        # The heads of a KV head in the place of its queries: each of torch's kernels takes that.
+        rows_of = q.unflatten(1, (k.shape[1], -1))
+        works["torch scaled_dot_product_attention, unflatten"] = lambda: _attention(rows_of, k, v).flatten(
+            1, 2
+        )
     if flash := _if_there("flash_attn", "flash_attn_with_kvcache", q):
         rows, keys, values = q[:, None], k.transpose(1, 2), v.transpose(1, 2)
         works["flash_attn"] = lambda: flash(rows, keys, values)[:, 0]

@@ -18,7 +18,8 @@ from book.say import say
 from kernels.evidence.timed.gpu import Gpu, NotCaptured, Work
 
 LAUNCHES_TIMED = 5  # of Python's own time of a work
-FEWEST, MOST = 10, 200  # runs between events
+FIRST, FEWEST, MOST = 5, 10, 200  # runs between events: to see how long they take, and then
+ENOUGH = 1.0  # seconds: where the first runs took so long, they are the measurement
 COVERED = 1.5  # times as long as Python takes, at least, an uncaptured work waits behind the flushing
 MOST_FLUSHES = 32  # before one run
 EMPTY_SHARE = 0.1  # of a time: an empty pair of events that is more of it is worth a note
@@ -140,10 +141,12 @@ class GraphClock:
         step()  # a graph's first start carries it to the card
         gpu.synchronize()
         began = gpu.now()
-        between(gpu, step, self._flush, 5, flushes)
-        each = (gpu.now() - began) / 5
-        runs = max(FEWEST, min(MOST, int(budget / each)))
-        timing = summarise(between(gpu, step, self._flush, runs, flushes))
+        samples = between(gpu, step, self._flush, FIRST, flushes)
+        taken = gpu.now() - began
+        if taken < ENOUGH:
+            runs = max(FEWEST, min(MOST, int(budget * FIRST / taken)))
+            samples = between(gpu, step, self._flush, runs, flushes)
+        timing = summarise(samples)
         return dataclasses.replace(
             timing,
             way="eager" if reason else "graph",

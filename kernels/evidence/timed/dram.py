@@ -109,7 +109,11 @@ def parse_all(text: str, count: int) -> list[Counts | str]:
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
-        raise Unsupported("DRAM bytes were not counted: `ncu` printed no table; no kernel was profiled.")
+        said = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
+        why = f" It says: {said[0]}" if said else ""
+        raise Unsupported(
+            f"DRAM bytes were not counted: `ncu` printed no table; no kernel was profiled.{why}"
+        )
     head, *rows = [line for line in lines[start:] if line.startswith('"')]
     name = next(csv.reader([head])).index("Kernel Name")
     groups: list[list[str]] = []

@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import sysconfig
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,10 @@ from book.say import say
 from kernels.contract import devices
 from kernels.contract.targets import TARGETS
 from kernels.contract.versions import installed
+
+# Last-level caches that no driver calls L2: the Infinity Cache of AMD's CDNA 3 and 4 (ROCm, hardware
+# specifications), which lies between the L2 and memory and must be flushed, too.
+INFINITY_CACHE = {"gfx942": 256 * 2**20, "gfx950": 256 * 2**20}
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,13 @@ class Device:
 
     @property
     def slice_of(self) -> str:
-        """The whole card that this is a part of (a MIG instance), or ""."""
+        """The whole card that this is a part of (a MIG instance, a partition of an MI300), or ""."""
         whole, part, _ = self.name.partition(" MIG ")
-        return whole if part or self.uuid.startswith("MIG-") else ""
+        if part or self.uuid.startswith("MIG-"):
+            return whole
+        card = catalog.card_called(self.name)
+        few = card and card.sm_count and 0 < 2 * self.sm_count <= card.sm_count
+        return self.name if few else ""
 
     def card(self) -> catalog.Accelerator | None:
         """The catalog's row of this card, or None if it is not in the catalog."""
@@ -81,13 +89,13 @@ def gpu_here() -> Device | None:
     properties = torch.cuda.get_device_properties(0)
     free, total = torch.cuda.mem_get_info(0)
     uuid = _uuid(getattr(properties, "uuid", ""), bool(torch.version.hip))
-    # a slice has its own share of everything: the row of the whole card would be wrong for it
-    part = " MIG " in properties.name or uuid.startswith("MIG-")
-    card = None if part else catalog.card_called(properties.name)
-    known = card.l2_bytes if card else None
-    l2 = max(getattr(properties, "L2_cache_size", 0) or 0, known or 0) or None
+    card = catalog.card_called(properties.name)
     kind = f"sm_{properties.major}{properties.minor}"
-    return Device(
+    if torch.version.hip:
+        kind = getattr(properties, "gcnArchName", kind)
+    caches = getattr(properties, "L2_cache_size", 0), card and card.l2_bytes
+    l2 = max(*(size or 0 for size in caches), INFINITY_CACHE.get(kind.partition(":")[0], 0)) or None
+    found = Device(
         "gpu",
         properties.name,
         "cuda",
@@ -99,8 +107,23 @@ def gpu_here() -> Device | None:
         properties.multi_processor_count,
         uuid,
         _pci(properties),
-        getattr(properties, "gcnArchName", kind) if torch.version.hip else kind,
+        kind,
     )
+    # a slice has its own share of everything: the row of the whole card would be wrong for it
+    return replace(found, accelerator=None) if found.slice_of else found
+
+
+def no_gpu() -> str:
+    """Why torch has no GPU here, in words that follow "Nothing to measure:", torch's own if it has any."""
+    import torch
+
+    if not (torch.version.cuda or torch.version.hip):
+        return say("no GPU here, and this PyTorch ({version}) is a build for CPUs", version=torch.__version__)
+    try:
+        torch.cuda.init()
+    except Exception as error:  # noqa: BLE001 - it says what is missing: a driver, a newer one, a card
+        return say("no GPU here; PyTorch says: {reason}", reason=str(error).strip().partition(". ")[0])
+    return say("no GPU here")
 
 
 def _uuid(raw: Any, rocm: bool) -> str:
@@ -134,8 +157,8 @@ def why_not_timed(device: Device | None) -> str:
         return say("no GPU here")
     if device.slice_of:
         return say(
-            "{device} is a slice of a {whole} (MIG), and no ceiling of the whole card holds for it; "
-            "take a card of which nobody else has a part",
+            "{device} is a slice of a {whole} (MIG, or a partition), and no ceiling of the whole card "
+            "holds for it; take a card of which nobody else has a part",
             device=device.name,
             whole=device.slice_of,
         )
