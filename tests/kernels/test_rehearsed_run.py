@@ -178,7 +178,7 @@ def test_a_chapter_draws_it_under_its_name_and_in_no_rung(run):
 
 def test_the_check_has_nothing_against_its_numbers(run, capsys):
     assert shelving.main(["check", str(run.path)]) == 1
-    assert "1 complaints" in capsys.readouterr().out
+    assert "1 complaint," in capsys.readouterr().out
     clean = {**run.record, "commit": "0123456789ab"}
     verdict = plausible.judge(clean, rehearsals=True)
     assert verdict.complaints[0].startswith("It is a rehearsal")
