@@ -62,10 +62,11 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         default=True,
         help="count DRAM bytes with ncu, after all else, where it may be used",
     )
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: this CPU's roofline, by torch"
     )
-    parser.add_argument(
+    where.add_argument(
         "--rehearse",
         nargs="?",
         const=STAND_IN,

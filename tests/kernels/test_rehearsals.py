@@ -173,3 +173,28 @@ def test_nobody_else_takes_a_time_from_a_record_and_passes_the_gate_by():
         for name in readers(path.read_text(encoding="utf-8"))
     }
     assert found == set()
+
+
+def asks_for_rehearsals(text):
+    """Calls that let rehearsals through the gate: with anything but a caller's own word for it."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.keyword)
+        and node.arg == "rehearsals"
+        and not (isinstance(node.value, ast.Name | ast.Attribute) and "rehearsals" in ast.unparse(node.value))
+    ]
+
+
+def test_nothing_of_the_book_asks_for_rehearsals():
+    assert asks_for_rehearsals("f(rehearsals=True)") and not asks_for_rehearsals("f(rehearsals=rehearsals)")
+    allowed = {"kernels/evidence/recorded/__main__.py"}  # `check --rehearsal`, by somebody's hand
+    found = {
+        str(path.relative_to(ROOT))
+        for house in ("book", "kernels", "labs")
+        for path in (ROOT / house).rglob("*.py")
+        if "node_modules" not in path.parts and asks_for_rehearsals(path.read_text(encoding="utf-8"))
+    }
+    pages = [*(ROOT / "book/pages").glob("*.md"), *(ROOT / "chapters").glob("*.ipynb")]
+    assert found == allowed
+    assert not [path.name for path in pages if "rehearsals=" in path.read_text(encoding="utf-8")]

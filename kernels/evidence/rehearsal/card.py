@@ -3,7 +3,8 @@
 Triton starts them through its own launcher on an imaginary driver (`executed.imaginary_card`), torch's
 operations run on the CPU, and a simulated stream (`stream.SimulatedGpu`) is told of both. While a clock
 times, nobody reads results, so nothing is computed: each start only takes its time on that stream. Races
-that the execution shows are raised, as wrong results are.
+that the execution shows are raised, as wrong results are; fences that Triton leaves out are the rung
+"executed"'s to name.
 
 How long is true: the longer of bytes over the bandwidth and FLOPs over the dense peak, both of the
 datasheet times a share of it, and on top what starting a kernel takes. Of a run of an experiment bytes
@@ -29,7 +30,7 @@ from kernels.evidence.rehearsal.stream import Costs, Faults, Kernel, SimulatedGp
 from kernels.evidence.rehearsal.torch_work import Operation, TorchWork
 from kernels.evidence.timed import peak_of
 from kernels.evidence.timed.clocks import Clock, Timing
-from kernels.evidence.timed.launched import Run
+from kernels.evidence.timed.launched import OneRun
 from kernels.evidence.timed.machine import Device
 
 FREE = 2**30  # bytes that measurements may take: tensors lie in this machine's memory
@@ -108,12 +109,12 @@ class RehearsalCard:
         before, self._timing = self._timing, True
         try:
             with TorchWork(self._torch, self.gpu.synchronize):
-                self._run, self._next = self._launches_of(work) if isinstance(work, Run) else (), 0
+                self._run, self._next = self._launches_of(work) if isinstance(work, OneRun) else (), 0
                 yield
         finally:
             self._timing, self._run = before, ()
 
-    def _launches_of(self, run: Run) -> tuple[Kernel, ...]:
+    def _launches_of(self, run: OneRun) -> tuple[Kernel, ...]:
         """What each launch of this run takes: it is started once, and only listened to."""
         self._heard = 0
         try:

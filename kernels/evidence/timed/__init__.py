@@ -105,7 +105,7 @@ def measure(
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
     error = check(experiment, inputs, dtype, rows=need.rows, pieces=need.pieces)
     began = time.monotonic()
-    timing = clock.time(launched.Run(experiment, inputs, dtype, sizes), budget)
+    timing = clock.time(launched.OneRun(experiment, inputs, dtype, sizes), budget)
     ended = time.monotonic()
     baseline, notes = None, []
     if baselines:

@@ -15,7 +15,7 @@ from kernels.contract.experiment import Experiment
 from kernels.evidence.timed import torch_products
 from kernels.evidence.timed.clocks import Clock
 from kernels.evidence.timed.gpu import TorchGpu
-from kernels.evidence.timed.launched import Run
+from kernels.evidence.timed.launched import OneRun
 from kernels.evidence.timed.machine import Device
 
 STREAM_BYTES = 2**30  # of each tensor that the bandwidth ceiling moves
@@ -155,7 +155,7 @@ def _ours(module: str) -> Experiment | None:
 
 def _kernel_peak(experiment: Experiment, device: Device, dtype: str, clock: Clock, sizes: dict) -> dict:
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
-    seconds = clock.time(Run(experiment, inputs, dtype, sizes)).seconds
+    seconds = clock.time(OneRun(experiment, inputs, dtype, sizes)).seconds
     return {f"kernels.{experiment.name}": experiment.cost(**sizes, itemsize=4).flops / seconds}
 
 

@@ -15,7 +15,7 @@ from kernels.contract.launch import Launch
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class OneRun:
     """One run of an experiment on these inputs: a work that says what it is a run of."""
 
     experiment: Experiment
