@@ -24,7 +24,7 @@ _FOR_CPU = "_for_cpu"  # how torch calls what it runs in place of a kernel that 
 class Operation:
     """One that a card would start a kernel for. moved: bytes, each tensor once. flops: of products only.
 
-    dtype: of its first tensor, as the catalog calls it. data: the largest tensor's memory, by name.
+    dtype: of its first tensor, as the catalog calls it. data: where the largest tensor begins.
     """
 
     name: str
@@ -72,7 +72,7 @@ def _operation(function: Any, args: Any, kwargs: Any, made: Any) -> Operation:
         sum(sizes.values()),
         _flops(function, args, kwargs, made),
         dtype_name(next(iter(touched)).dtype),
-        str(largest.untyped_storage().data_ptr()),
+        str(largest.data_ptr()),
     )
 
 
