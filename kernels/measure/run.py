@@ -34,21 +34,27 @@ Tell = Callable[[str], None]
 
 @dataclass
 class Progress:
-    """How far the children of one kernel are. at: the size that the last one began, until it is told."""
+    """How far the children of one kernel are. at: the size that the last one began, until it is told.
+
+    beside: the size, told already, beside which it tries the vendor's kernels.
+    """
 
     left: list[Sizes]
     at: Sizes | None = None
+    beside: Sizes | None = None
     points: int = 0
 
     def takes(self, event: Event) -> bool:
         """Follow an event; whether it is a result."""
-        if event["is"] == "at":
-            self.at = event["sizes"]
+        if event["is"] in ("at", "beside"):
+            self.at, self.beside = (
+                event["sizes"] if event["is"] == one else None for one in ("at", "beside")
+            )
             return False
         done = event["point"]["sizes"] if event["is"] == "point" else event["sizes"]
         self.left = [row for row in self.left if done is not None and row != done]
-        self.points += event["is"] == "point"
-        self.at = None
+        self.points += event["is"] == "point" and not self.beside  # told again, with the vendor's time
+        self.at = self.beside = None
         return True
 
 
@@ -243,20 +249,27 @@ class Run:
         if tops is None and not self._late():
             self.gap(job, "failed", f"there is no ceiling in {arithmetic} to hold it against")
             return
-        began, progress, deaths = self.now(), Progress(list(job.rows)), 0
+        began, progress, deaths, vendors = self.now(), Progress(list(job.rows)), 0, True
         while progress.left:
 
             def got(event: Event) -> None:
                 if progress.takes(event):
                     self._told(job, arithmetic, event)
 
-            how = self.request(self._asked(job, progress.left, tops), got)
+            how = self.request(self._asked(job, progress.left, tops, vendors), got)
             if how == "late":
                 for row in progress.left:
                     self.gap(job, "time", BUDGET_SPENT, row)
                 break
             if how == "done":
                 break
+            if how.startswith("died") and progress.beside:
+                where = f"{job.key} in {job.dtype} at {described(progress.beside)}"
+                self._note(
+                    f"{where}: beside it a vendor's kernel took the process: {how.removeprefix('died: ')}"
+                )
+                vendors = False
+                continue
             deaths += 1
             if how.startswith("died"):
                 # Whatever it was at, it is not tried again; with nothing begun, there is no use in going on.
@@ -268,7 +281,9 @@ class Run:
                 break
         self.tell(f"{job.key}: {progress.points} points, {self.now() - began:.0f} s")
 
-    def _asked(self, job: Job, rows: Sequence[Sizes], tops: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _asked(
+        self, job: Job, rows: Sequence[Sizes], tops: Mapping[str, Any] | None, vendors: bool
+    ) -> dict[str, Any]:
         return {
             "task": "points",
             "experiment": address(job.experiment),
@@ -276,6 +291,7 @@ class Run:
             "sizes": list(rows),
             "ceilings": tops,
             "budget": SECONDS[self.quick],
+            "baselines": vendors,
         }
 
     def _told(self, job: Job, arithmetic: str, event: Event) -> None:
@@ -290,11 +306,15 @@ class Run:
         point = event["point"]
         point["clocks"] = self.sampler.between(event["began"], event["ended"]) if self.sampler else None
         points = self._sweep(job, arithmetic)["points"]
+        before = next((one for one in points if one["sizes"] == point["sizes"]), None)
+        if before:  # the same point, now with the vendor's time
+            points.remove(before)
         points.append(point)
         points.sort(key=lambda one: one["sizes"][job.experiment.axis])  # in whatever order they came
         self.good = self.good and not point["alarms"]
         for line in (*point["notes"], *point["alarms"]):
-            self.tell(f"  {job.key}: {line}")
+            if not before or line not in (*before["notes"], *before["alarms"]):
+                self.tell(f"  {job.key}: {line}")
         self.save()
 
     def _sweep(self, job: Job, arithmetic: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
     {"is": "at", "sizes": {...}}        what it begins; if it dies, that was why
     {"is": "point", "point": {...}}     a size, timed
+    {"is": "beside", "sizes": {...}}    it is told, and the vendor's kernels are tried; it is told again then
     {"is": "left_out", ...}             it doesn't fit, or can't be done here
     {"is": "failed", ...}               it raised; "wrong" if the kernel's result was
     {"is": "lost", "reason": ...}       the card answers no more: the rest needs another process
@@ -100,11 +101,21 @@ def _ceilings(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
 def _points(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
     experiment: Experiment = find(request["experiment"])
     tops, dtype = write.ceilings_of(request["ceilings"]), request["dtype"]
+
+    def point(made: timed.Timed) -> None:
+        tell("point", point=made.as_record(), began=made.began, ended=made.ended)
+
+    def first(made: timed.Timed) -> None:
+        """Ours is safe before a vendor's kernel is tried, which may hang, or take the process."""
+        point(made)
+        tell("beside", sizes=dict(made.sizes))
+
+    options = {"baselines": request.get("baselines", True), "first": first}
     for sizes in request["sizes"]:
         tell("at", sizes=sizes)
         try:
             made = timed.measure(
-                experiment, bench.device, dtype, sizes, bench.clock(), tops, request["budget"], baselines=True
+                experiment, bench.device, dtype, sizes, bench.clock(), tops, request["budget"], **options
             )
         except Unsupported as error:
             memory = isinstance(error, TooLarge)
@@ -118,8 +129,10 @@ def _points(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
                 tell("lost", reason=reason)
                 return
             continue
-        tell("point", point=made.as_record(), began=made.began, ended=made.ended)
-        bench.gpu.release()
+        point(made)
+        if reason := bench.lost():  # a vendor's kernel may have done it
+            tell("lost", reason=reason)
+            return
 
 
 def _launches(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:

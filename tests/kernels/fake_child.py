@@ -102,8 +102,16 @@ def main():
     for sizes in asked.get("sizes", []):
         tell("at", sizes=sizes)
         fault = faults.get(f"{name} {sized(sizes)}")
+        if fault and fault.startswith("beside "):
+            if asked["baselines"]:
+                alone = point(sizes) | {"baseline": None}
+                tell("point", point=alone, began=time.monotonic(), ended=time.monotonic())
+                tell("beside", sizes=sizes)
+                happen(fault.removeprefix("beside "), sizes)
+            fault = None
         if not fault or happen(fault, sizes):
-            tell("point", point=point(sizes), began=time.monotonic(), ended=time.monotonic())
+            made = point(sizes) if asked["baselines"] else point(sizes) | {"baseline": None}
+            tell("point", point=made, began=time.monotonic(), ended=time.monotonic())
     return tell("done")
 
 

@@ -142,6 +142,30 @@ def test_a_child_that_dies_or_a_launch_that_is_refused_costs_one_point(tmp_path,
     assert (gap["sizes"]["m"], gap["why"]) == (1, "failed") and says in gap["reason"]
 
 
+@pytest.mark.parametrize("fault", ["killed", "hangs", "segfault"])
+def test_a_vendor_s_kernel_that_takes_the_process_costs_no_time_of_ours(tmp_path, asked, fault):
+    """FlashInfer compiles for a minute when it is first called, another library is built for another card."""
+    run, record, lines = measured(tmp_path, {"linear m=1": f"beside {fault}"}, patience=1.5)
+    assert record["missing"] == [] and record["status"] == "complete" and run.good
+    (sweep,) = [one for one in record["sweeps"] if one["experiment"] == "linear"]
+    assert [(p["sizes"]["m"], bool(p["baseline"])) for p in sweep["points"]] == [
+        (1, False), (64, False), (4096, True),
+    ]  # fmt: skip
+    (note,) = record["notes"]
+    assert note.startswith("linear in bf16 at m = 1, k = 8,192, n = 8,192: beside it a vendor's kernel took")
+    assert asked()[-2:] == ["points linear m=4096 m=1 m=64", "points linear m=64"]
+    assert any(line.startswith("linear: 3 points") for line in lines)
+
+
+def test_a_point_that_is_told_again_with_the_vendor_s_time_is_one_point(tmp_path):
+    _, record, lines = measured(tmp_path, {"linear m=1": "beside slow 0"})
+    (sweep,) = [one for one in record["sweeps"] if one["experiment"] == "linear"]
+    assert [(p["sizes"]["m"], p["baseline"]["name"]) for p in sweep["points"]] == [
+        (1, "theirs"), (64, "theirs"), (4096, "theirs"),
+    ]  # fmt: skip
+    assert any(line.startswith("linear: 3 points") for line in lines)
+
+
 def test_a_child_that_hangs_is_stopped_and_noted(tmp_path):
     _, record, _ = measured(tmp_path, {"linear m=1": "hangs"}, patience=1.0)
     assert [p["m"] for p in points(record)] == [64, 4096]

@@ -11,6 +11,7 @@ from kernels.contract import devices
 from kernels.contract.errors import Unsupported
 from kernels.evidence import launch_overhead, timed
 from kernels.evidence.recorded import write
+from kernels.evidence.timed import baselines
 from kernels.evidence.timed.clocks import GraphClock
 from kernels.measure import bench, worker
 from tests.kernels import fakes
@@ -84,6 +85,28 @@ def test_a_size_that_does_not_fit_is_left_out_with_its_numbers():
     assert kinds(events)[:2] == [("at", 2**20), ("left_out", 2**20)]
     assert events[1]["memory"] and "GB are free" in events[1]["reason"]
     assert kinds(events)[-1] == ("point", "")
+
+
+def test_a_size_is_told_before_a_vendor_s_kernel_is_tried_and_again_with_its_time():
+    sizes = [{"m": m, "k": 64, "n": 64} for m in (1, 4)]
+    asked = {"sizes": sizes, "ceilings": TOPS, "budget": 0.1}
+    events = told("points", "kernels.linear:experiment", **asked)
+    assert [event["is"] for event in events] == ["at", "point", "beside", "point"] * 2
+    assert events[1]["point"]["baseline"] is None and events[2]["sizes"] == sizes[0]
+    assert events[3]["point"]["baseline"]["name"] == "torch.matmul"
+    events = told("points", "kernels.linear:experiment", **asked, baselines=False)
+    assert [event["is"] for event in events] == ["at", "point"] * 2
+
+
+def test_a_vendor_s_illegal_access_is_told_and_the_rest_is_another_process_s(monkeypatch):
+    def illegal(*_):
+        Memory.lost = "CUDA error: an illegal memory access was encountered"
+        return None, ["theirs could not be timed beside it"]
+
+    monkeypatch.setattr(baselines, "beside", illegal)
+    sizes = [{"m": m, "k": 64, "n": 64} for m in (1, 4)]
+    events = told("points", "kernels.linear:experiment", sizes=sizes, ceilings=TOPS, budget=0.1)
+    assert [event["is"] for event in events] == ["at", "point", "beside", "point", "lost"]
 
 
 def test_a_check_runs_every_counted_size_and_says_what_multiplies():

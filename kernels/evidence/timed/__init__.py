@@ -9,7 +9,7 @@ and of its datasheet.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -93,11 +93,13 @@ def measure(
     tops: Ceilings,
     budget: float = 0.3,
     baselines: bool = False,
+    first: Callable[[Timed], None] = lambda found: None,
 ) -> Timed:
     """Check, time and judge one size of `experiment`.
 
     clock: a GraphClock on a GPU (see gpu_clock). tops: the ceilings of this run. budget: seconds of
-    timing. baselines: the vendor's kernels for the same work are timed beside it. Raises Unsupported,
+    timing. baselines: the vendor's kernels for the same work are timed beside it; before they are, `first`
+    is given what was found until then, as they may take the process with them. Raises Unsupported,
     with both numbers, for a size that does not fit into memory (no size is ever changed), and
     PhysicsDisagrees if the result is wrong. Impossible figures are flagged in `alarms`.
     """
@@ -107,11 +109,6 @@ def measure(
     began = time.monotonic()
     timing = clock.time(launched.OneRun(experiment, inputs, dtype, sizes), budget)
     ended = time.monotonic()
-    baseline, notes = None, []
-    if baselines:
-        from kernels.evidence.timed.baselines import beside  # late: it stays at home, see `bundle.AT_HOME`
-
-        baseline, notes = beside(experiment, inputs, dtype, clock, timing, budget)
     cost = experiment.formula(dtype, **sizes)
     bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
     card = device.card()
@@ -128,7 +125,7 @@ def measure(
             tolerance=MEASURED_TOLERANCE,
         ),
     )
-    return Timed(
+    found = Timed(
         sizes=dict(sizes),
         dtype=dtype,
         seconds=timing.seconds,
@@ -144,8 +141,7 @@ def measure(
         of_datasheet=floor / timing.seconds if floor else None,
         relative_error=error,
         alarms=tuple(a.sentence for a in alarms),
-        notes=(*timing.notes, *notes),
-        baseline=baseline,
+        notes=timing.notes,
         plan=launched.plan_as_record(experiment.plan(**sizes, dtype=dtype, target=None)),
         kernels=launched.kernels_of(lambda: experiment.run(**inputs)),
         way=timing.way,
@@ -154,6 +150,15 @@ def measure(
         began=began,
         ended=ended,
     )
+    if not baselines:
+        return found
+    from kernels.evidence.timed import baselines as vendors  # late: it stays at home, see `bundle.AT_HOME`
+
+    if not vendors.known(experiment, dtype):
+        return found
+    first(found)
+    baseline, notes = vendors.beside(experiment, inputs, dtype, clock, timing, budget)
+    return replace(found, baseline=baseline, notes=(*found.notes, *notes))
 
 
 def why_not(experiment: Experiment, device: Device, dtype: str) -> str:

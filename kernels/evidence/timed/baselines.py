@@ -35,10 +35,19 @@ SIXTEEN = ("bf16", "fp16")
 
 def of(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> Works:
     """{name: work}: what does the same on these inputs; {} where nobody has it, or not in `dtype`."""
-    make = TABLE.get(experiment.key) or FAMILIES.get(experiment.name)
-    if make is None or experiment.key in WITHOUT or dtype not in (*SIXTEEN, "fp32"):
-        return {}
-    return make(experiment, **inputs)
+    make = _maker(experiment, dtype)
+    return make(experiment, **inputs) if make else {}
+
+
+def known(experiment: Experiment, dtype: str) -> bool:
+    """Whether a vendor may have something in `dtype` for the same work."""
+    return _maker(experiment, dtype) is not None
+
+
+def _maker(experiment: Experiment, dtype: str) -> Callable[..., Works] | None:
+    if experiment.key in WITHOUT or dtype not in (*SIXTEEN, "fp32"):
+        return None
+    return TABLE.get(experiment.key) or FAMILIES.get(experiment.name)
 
 
 def beside(

@@ -231,7 +231,8 @@ def commit(folder: str | os.PathLike[str]) -> str:
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
+            # In a container the checkout often is another user's, which git refuses to look at.
+            ["git", "-C", str(folder), "-c", f"safe.directory={os.path.abspath(folder)}", *arguments],
             capture_output=True,
             text=True,
             timeout=20,
