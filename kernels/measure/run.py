@@ -47,9 +47,8 @@ class Progress:
     def takes(self, event: Event) -> bool:
         """Follow an event; whether it is a result."""
         if event["is"] in ("at", "beside"):
-            self.at, self.beside = (
-                event["sizes"] if event["is"] == one else None for one in ("at", "beside")
-            )
+            begun = event["is"] == "at"
+            self.at, self.beside = (event["sizes"], None) if begun else (None, event["sizes"])
             return False
         done = event["point"]["sizes"] if event["is"] == "point" else event["sizes"]
         self.left = [row for row in self.left if done is not None and row != done]
@@ -265,9 +264,8 @@ class Run:
                 break
             if how.startswith("died") and progress.beside:
                 where = f"{job.key} in {job.dtype} at {described(progress.beside)}"
-                self._note(
-                    f"{where}: beside it a vendor's kernel took the process: {how.removeprefix('died: ')}"
-                )
+                reason = how.removeprefix("died: ")
+                self._note(f"{where}: beside it a vendor's kernel took the process: {reason}")
                 vendors = False
                 continue
             deaths += 1

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import stat
+import subprocess
 import sys
 import time
 import types
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from kernels.contract import devices, versions
+from kernels.evidence.recorded.write import ROOT
 from kernels.evidence.timed import machine, sampling
 from tests.kernels.fakes import CARD
 
@@ -165,6 +167,16 @@ def test_a_slice_of_a_card_is_refused_with_a_sentence(monkeypatch):
     assert "is a slice of a NVIDIA H100 80GB HBM3 (MIG, or" in machine.why_not_timed(here)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1f2e3d")
     assert card_here(monkeypatch, name="NVIDIA H100 NVL").slice_of
+
+
+def test_a_checkout_that_is_another_user_s_has_its_commit(monkeypatch):
+    """As in a container, where its files often are; git would call the ownership dubious and say nothing."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own tests use it
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    alone = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True)
+    assert "dubious ownership" in alone.stderr
+    assert machine.commit(ROOT) != "unknown"
 
 
 def test_without_a_gpu_torch_s_own_reason_is_told(monkeypatch):
