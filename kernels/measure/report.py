@@ -11,6 +11,7 @@ from book.drawing.tables import table as as_table
 from book.say import say
 from kernels.evidence import record_tables, recorded
 from kernels.evidence.recorded import goals
+from kernels.evidence.timed.launch_fit import Line
 from kernels.measure.work import AGAIN, sentence
 
 
@@ -25,12 +26,16 @@ def table(record: Mapping[str, Any]) -> str:
     rows = [_row(done, point) for done in record["sweeps"] for point in done["points"]]
     if rows:
         lines.append(repr(as_table(rows, list(rows[0]))))
-    lines += [
-        f"launch: {one['work']}, {one['way']}: {si(one['per_launch'], 's')} each"
-        for one in record.get("overhead", {}).get("lines", ())
-        if "per_launch" in one
-    ]
+    lines += [_launch(Line(**one)) for one in record.get("overhead", {}).get("lines", ())]
     return "\n".join([*lines, *record["notes"]])
+
+
+def _launch(line: Line) -> str:
+    """What one more launch adds to a step; nothing where its times make no line."""
+    each = (
+        f"not to be told: {' and '.join(line.doubts)}" if line.doubts else f"{si(line.per_launch, 's')} each"
+    )
+    return f"launch: {line.work}, {line.way}: {each}"
 
 
 def _row(done: Mapping[str, Any], point: Mapping[str, Any]) -> dict[str, str]:

@@ -247,6 +247,12 @@ def test_a_summary_is_the_median_with_the_fifths_around_it():
         clocks.summarise([])
 
 
+def test_no_fifth_is_beyond_the_middle_where_all_samples_are_the_same():
+    for seconds in (1.2499999999999999e-05, 7e-6):  # which the fifths' arithmetic rounds up, and down
+        timing = clocks.summarise([seconds] * 15)
+        assert timing.low <= timing.seconds <= timing.high
+
+
 @pytest.mark.parametrize(("l2", "buffer"), [(None, 256), (50, 256), (126, 256), (256, 512)])
 def test_the_flushed_buffer_covers_the_cache(l2, buffer):
     assert gpu.flush_bytes(l2 and l2 * MIB) == buffer * MIB

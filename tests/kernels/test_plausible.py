@@ -212,3 +212,10 @@ def test_the_command_is_there_and_needs_no_drawing(sent):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0 and "nothing against them" in done.stdout, done.stderr
     assert json.loads(sent.read_text(encoding="utf-8"))["kind"] == "measured"
+
+
+def test_a_rounding_in_the_fifths_is_no_complaint():
+    record = made()
+    point = record["sweeps"][0]["points"][0]
+    point["high"] = point["seconds"] * (1 - 1e-15)
+    assert plausible.judge(record).complaints == ()

@@ -122,6 +122,15 @@ def test_ceilings_baselines_plans_and_launches_are_in_it(run):
 def test_the_cost_of_a_launch_is_in_it(run):
     lines = {(one["work"], one["way"]): one for one in run.record["overhead"]["lines"]}
     assert set(lines) == {(w, way) for w in ("noop", "linear") for way in ("eager", "graph")}
+    assert "launch: noop, eager: 8.0" in table(run.record), "the host's, as the simulated card has it"
+
+
+def test_the_table_has_what_a_launch_costs_or_why_that_can_not_be_told(run):
+    line = {"work": "noop", "way": "graph", "counts": [8, 16, 32], "seconds": [16e-6, 32e-6, 64e-6]}
+    bent = {**line, "way": "eager", "seconds": [64e-6, 16e-6, 64e-6]}
+    said = table({**run.record, "overhead": {"lines": [line, bent], "laws": []}})
+    assert "launch: noop, graph: 2.00 µs each" in said
+    assert "launch: noop, eager: not to be told: the points are no line" in said
 
 
 def test_with_resume_nothing_is_left_to_do_and_a_measurement_is_not_gone_on_with(run, tmp_path, monkeypatch):

@@ -206,7 +206,7 @@ def _point(
                 "is of another version, or was edited: measure again."
             )
     low, high = point.get("low") or seconds, point.get("high") or seconds
-    if not low <= seconds <= high:
+    if not low * (1 - ROUNDING) <= seconds <= high * (1 + ROUNDING):
         yield f"seconds = {seconds:.4g}: not between low and high, {low:.4g} and {high:.4g}; measure again."
     error, allowed = point.get("relative_error"), experiment.tolerance(dtype)
     if error is None or error > allowed:
