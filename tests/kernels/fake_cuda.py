@@ -44,17 +44,6 @@ class Graph:
         self.cuda.log.append(("replay", self.cuda.current.name))
 
 
-@dataclass(eq=False)
-class Profiler:
-    cuda: Any
-
-    def start(self):
-        self.cuda.log.append(("profiler", "start"))
-
-    def stop(self):
-        self.cuda.log.append(("profiler", "stop"))
-
-
 @dataclass
 class FakeCuda:
     """log: what happened, in order, with the stream it happened on. available: whether there is a GPU."""
@@ -68,7 +57,6 @@ class FakeCuda:
 
     def __post_init__(self):
         self.main = self.current = Stream(self, "main")
-        self.profiler = Profiler(self)
 
     def is_available(self):
         return self.available

@@ -109,6 +109,31 @@ def test_what_is_no_line_of_samples_is_left_out(line):
     assert sampling.parse_amd(line, 0.0) is None
 
 
+def test_a_mask_of_reasons_that_is_none_slows_nothing_down():
+    assert sampling.parse_nvidia("1980, 350.0, 50, [Not Supported]", 0.0).reasons == ()
+
+
+@pytest.mark.parametrize("told", ["[]", "{}", '[{"clock": {}, "power": {}}]'])
+def test_an_amd_smi_of_another_version_is_asked_once_and_left(tools, told):
+    tool(tools, "amd-smi", [f"echo '{told}'"])
+    assert watched(seconds=0.5) is None
+    assert len((tools / "asked").read_text().splitlines()) == 1
+
+
+def test_a_tool_that_can_not_be_started_is_none(tools):
+    path = tools / "nvidia-smi"
+    path.write_bytes(b"\x7fELF of another machine")
+    path.chmod(0o755)
+    assert watched(seconds=0.5) is None and sampling.clocks(CARD_1) == {}
+
+
+def test_an_imaginary_card_is_not_asked(tools):
+    tool(tools, "nvidia-smi", ['echo "1980, 350.0, 50, 0x0"', "exec sleep 60"])
+    imaginary = dataclasses.replace(CARD_1, imaginary=True)
+    assert watched(imaginary, seconds=0.3) is None and sampling.clocks(imaginary) == {}
+    assert not (tools / "asked").exists()
+
+
 def test_a_sampler_ends_with_its_block(tools):
     tool(tools, "nvidia-smi", ['echo "1980, 350.0, 50, 0x0"', "exec sleep 60"])
     began = time.monotonic()
@@ -247,3 +272,15 @@ def test_a_machine_without_python_s_headers_is_told_so(tools, monkeypatch):
     monkeypatch.setattr(machine.sysconfig, "get_paths", lambda scheme: {"include": str(tools)})
     assert "holds no Python.h" in machine.no_compiler()
     assert f"python{sys.version_info.major}.{sys.version_info.minor}-dev" in machine.no_compiler()
+
+
+def test_a_card_that_triton_is_too_new_for_is_refused_with_a_sentence(monkeypatch):
+    here = card_here(monkeypatch, name="Tesla P100-PCIE-16GB", major=6, minor=0)
+    monkeypatch.setattr(devices, "MODE", "compiled")
+    assert "older than Triton supports" in machine.why_not_timed(here)
+
+
+def test_a_card_that_the_catalog_lacks_has_the_formats_of_its_kind():
+    unknown = dataclasses.replace(CARD, accelerator=None)
+    assert unknown.card() is None and unknown.has("fp8")
+    assert not dataclasses.replace(unknown, target="sm_80").has("fp8")
