@@ -4,7 +4,9 @@ One run of two kernels, and one on which everything goes wrong. $REHEARSAL names
 (`make rehearse`), which then takes the place of the first.
 """
 
+import ast
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +21,7 @@ from kernels.evidence.recorded import __main__ as shelving
 from kernels.evidence.recorded import plausible, write
 from kernels.measure import command, rehearsal, work
 from kernels.measure.report import table
+from labs.lab2_linear import other_cards
 from tests.kernels import faulty
 
 TWO = {"gemv": gemv.experiment, "kv_append": kv_append.experiment}
@@ -67,6 +70,16 @@ def test_every_executable_chip_can_be_rehearsed_on():
     for chip in EXECUTABLE:
         assert getattr(rehearsal, chip).card().device.target == chip
         assert rehearsal.addresses(chip)["bench"].endswith(f":{chip}")
+
+
+def test_where_triton_does_not_compile_there_is_nothing_to_rehearse_on(tmp_path, capsys):
+    """As in this process, whose Triton interprets."""
+    device, reason = rehearsal.sm_90.describe()
+    assert device is None and "Triton has to compile for that" in reason
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "_device", lambda *_: (device, reason))
+        assert command.main(["--out", str(tmp_path / "x.json"), "--rehearse"]) == command.NOTHING
+    assert capsys.readouterr().err.startswith("Nothing to rehearse on: Triton has to compile")
 
 
 def test_it_is_complete_and_says_that_nothing_was_measured(run):
@@ -150,12 +163,46 @@ def test_with_resume_nothing_is_left_to_do_and_a_measurement_is_not_gone_on_with
 # ------------------------------------------------------- what a reader's record goes through after it
 
 
-def test_unless_it_is_asked_for_nothing_shows_it(run, monkeypatch):
-    monkeypatch.setattr(recorded, "FOLDER", run.path.parent)
+@pytest.fixture
+def shelved(run, tmp_path, monkeypatch):
+    """The book's folder of records, with this one in it."""
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    recorded.save(run.record, tmp_path / "rehearsal.json")
+
+
+def cells(page):
+    """The sources of a page's code cells that show records."""
+    found = re.findall(r"```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)```", page, re.DOTALL)
+    return [source for source in found if "record_tables." in source]
+
+
+def shown(source):
+    """What a cell shows: its last line's value, as HTML and as text."""
+    *before, last = ast.parse(source).body
+    here = {"record_tables": record_tables}
+    exec(compile(ast.Module(before, []), "cell", "exec"), here)
+    value = eval(compile(ast.Expression(last.value), "cell", "eval"), here)
+    return value._repr_html_() + repr(value)
+
+
+@pytest.mark.parametrize("name", ["records.md", "status.md"])
+def test_a_page_that_shows_records_does_not_show_it(shelved, name):
+    sources = cells((write.ROOT / "book/pages" / name).read_text(encoding="utf-8"))
+    assert sources and not [one for one in sources if "H100" in shown(one)]
+    record = {**recorded.load(recorded.FOLDER / "rehearsal.json"), "kind": "measured"}
+    record["device"] = {**record["device"], "imaginary": False}
+    recorded.save(record, recorded.FOLDER / "rehearsal.json")
+    assert "H100" in shown(sources[0]), "as it would if it were one"
+
+
+def test_unless_it_is_asked_for_nothing_shows_it(run, shelved):
     assert recorded.load_all() == () and record_tables.times() == () and launch_overhead.recorded() == ()
     assert repr(record_tables.shelf()).startswith("No card has been measured yet.")
     assert recorded.points("gemv", records=[run.record], others=True) == ()
     assert confirm(gemv.experiment, rungs=["recorded"]).points() == []
+    numbers = {"m": 1, "k": 4096, "n": 64, "cards": {"h100_sxm": {"name": "H100 SXM"}}}
+    (row,) = other_cards.reveal({}, numbers).cells
+    assert row[2] == "not measured yet"
 
 
 def test_asked_for_by_name_its_tables_say_in_each_line_that_it_is_one(run):
