@@ -59,6 +59,18 @@ def run(tmp_path_factory):
     return rehearsed(tmp_path_factory.mktemp("rehearsal"), TWO)
 
 
+@pytest.fixture(scope="module")
+def bench(run):
+    """What the run was rehearsed on."""
+    return getattr(rehearsal, run.record["device"]["target"])
+
+
+@pytest.fixture(scope="module")
+def name(bench):
+    """Its card's."""
+    return bench.card().row.short_name
+
+
 def points(record, name):
     return [p for sweep in record["sweeps"] if sweep["experiment"] == name for p in sweep["points"]]
 
@@ -82,28 +94,28 @@ def test_where_triton_does_not_compile_there_is_nothing_to_rehearse_on(tmp_path,
     assert capsys.readouterr().err.startswith("Nothing to rehearse on: Triton has to compile")
 
 
-def test_it_is_complete_and_says_that_nothing_was_measured(run):
+def test_it_is_complete_and_says_that_nothing_was_measured(run, name):
     assert run.code == 0 and run.record["status"] == "complete" and run.record["missing"] == []
     assert run.record["kind"] == "rehearsed" and run.record["device"]["imaginary"]
-    assert "Rehearsed on an imaginary card, nothing here was measured: imaginary H100 SXM" in run.said
+    assert f"Rehearsed on an imaginary card, nothing here was measured: imaginary {name}" in run.said
     assert set(rehearsal.NOTES) <= set(run.record["notes"])
     assert run.record["clocks"] == {"before": {}, "after": {}}
 
 
-def test_each_kernel_was_executed_and_timed_at_the_sizes_that_are_counted(run):
+def test_each_kernel_was_executed_and_timed_at_the_sizes_that_are_counted(run, bench):
     ours = all_experiments() if GIVEN else TWO
     for key, experiment in ours.items():
         assert run.record["correct"][key]["verdict"] == "correct"
-        card = rehearsal.sm_90.card().device
+        card = bench.card().device
         (job,) = work.jobs({key: experiment}, card, None, quick=not GIVEN, rung="counted")[0]
         assert {tuple(p["sizes"].values()) for p in points(run.record, key)} == {
             tuple(row.values()) for row in job.rows
         }
 
 
-def test_the_clock_reads_the_times_that_are_true(run):
+def test_the_clock_reads_the_times_that_are_true(run, bench):
     """Every one within 3 %, or a step of the events."""
-    truth, card = rehearsal.sm_90.truth, rehearsal.sm_90.card()
+    truth, card = bench.truth, bench.card()
     for sweep in run.record["sweeps"]:
         experiment = all_experiments()[sweep["experiment"]]
         for point in sweep["points"]:
@@ -115,8 +127,8 @@ def test_the_clock_reads_the_times_that_are_true(run):
             assert point["way"] == "graph" and point["launch_seconds"] > 0
 
 
-def test_ceilings_baselines_plans_and_launches_are_in_it(run):
-    card = rehearsal.sm_90.card()
+def test_ceilings_baselines_and_plans_are_in_it(run, bench):
+    card = bench.card()
     for tops in run.record["ceilings"].values():
         assert 0.7 < tops["bandwidth"] / card.row.bandwidth < 0.82
         assert 0.7 < tops["peak"] / card.row.peaks[tops["dtype"]] < 0.82
@@ -146,11 +158,13 @@ def test_the_table_has_what_a_launch_costs_or_why_that_can_not_be_told(run):
     assert "launch: noop, eager: not to be told: the points are no line" in said
 
 
-def test_with_resume_nothing_is_left_to_do_and_a_measurement_is_not_gone_on_with(run, tmp_path, monkeypatch):
+def test_with_resume_nothing_is_left_to_do_and_a_measurement_is_not_gone_on_with(
+    run, bench, tmp_path, monkeypatch
+):
     monkeypatch.setattr(write, "version", lambda root: run.record["commit"])
     kept = {**run.record, "kind": "measured", "device": {**run.record["device"], "imaginary": False}}
     recorded.save(kept, tmp_path / "try.json")
-    device = rehearsal.sm_90.card().device
+    device = bench.card().device
     asked = SimpleNamespace(out=tmp_path / "try.json", resume=True)
     with pytest.raises(ValueError, match="kind = 'measured', and here it is 'rehearsed'"):
         command._record(asked, device, "x")
@@ -185,40 +199,40 @@ def shown(source):
     return value._repr_html_() + repr(value)
 
 
-@pytest.mark.parametrize("name", ["records.md", "status.md"])
-def test_a_page_that_shows_records_does_not_show_it(shelved, name):
-    sources = cells((write.ROOT / "book/pages" / name).read_text(encoding="utf-8"))
-    assert sources and not [one for one in sources if "H100" in shown(one)]
+@pytest.mark.parametrize("page", ["records.md", "status.md"])
+def test_a_page_that_shows_records_does_not_show_it(shelved, name, page):
+    sources = cells((write.ROOT / "book/pages" / page).read_text(encoding="utf-8"))
+    assert sources and not [one for one in sources if name in shown(one)]
     record = {**recorded.load(recorded.FOLDER / "rehearsal.json"), "kind": "measured"}
     record["device"] = {**record["device"], "imaginary": False}
     recorded.save(record, recorded.FOLDER / "rehearsal.json")
-    assert "H100" in shown(sources[0]), "as it would if it were one"
+    assert name in shown(sources[0]), "as it would if it were one"
 
 
-def test_unless_it_is_asked_for_nothing_shows_it(run, shelved):
+def test_unless_it_is_asked_for_nothing_shows_it(run, shelved, bench, name):
     assert recorded.load_all() == () and record_tables.times() == () and launch_overhead.recorded() == ()
     assert repr(record_tables.shelf()).startswith("No card has been measured yet.")
     assert recorded.points("gemv", records=[run.record], others=True) == ()
     assert confirm(gemv.experiment, rungs=["recorded"]).points() == []
-    numbers = {"m": 1, "k": 4096, "n": 64, "cards": {"h100_sxm": {"name": "H100 SXM"}}}
+    numbers = {"m": 1, "k": 4096, "n": 64, "cards": {bench.card().row.id: {"name": name}}}
     (row,) = other_cards.reveal({}, numbers).cells
     assert row[2] == "not measured yet"
 
 
-def test_asked_for_by_name_its_tables_say_in_each_line_that_it_is_one(run):
+def test_asked_for_by_name_its_tables_say_in_each_line_that_it_is_one(run, name):
     rows = record_tables.times([run.record], rehearsals=True)
     assert {one.kernel for one in rows} >= set(TWO)
-    assert {one.card for one in rows} == {"rehearsed, not measured: H100 SXM"}
+    assert {one.card for one in rows} == {f"rehearsed, not measured: {name}"}
     assert all(0 < one.of_floor < 1 for one in rows) and any(one.vendor for one in rows)
     page = record_tables.shelf([run.record], rehearsals=True)
-    assert "rehearsed, not measured: imaginary H100 SXM" in repr(page)
+    assert f"rehearsed, not measured: imaginary {name}" in repr(page)
     assert page._repr_html_().count("rehearsed, not measured: ") > len(rows)
 
 
 @whole
-def test_the_cost_of_a_launch_can_be_drawn_and_is_called_rehearsed(run):
+def test_the_cost_of_a_launch_can_be_drawn_and_is_called_rehearsed(run, name):
     (found,) = launch_overhead.recorded([run.record], rehearsals=True)
-    assert found.where.startswith("rehearsed, not measured: imaginary H100 SXM")
+    assert found.where.startswith(f"rehearsed, not measured: imaginary {name}")
     launch = {(one.work, one.way): one.per_launch for one in found.lines}
     assert launch["noop", "graph"] < launch["noop", "eager"]
     assert "rehearsed" in repr(found) and "recorded" not in repr(found)
