@@ -8,7 +8,7 @@
 Needs a checkout, torch, Triton, a C compiler (gcc or clang) and Python's headers (Python.h), with
 which Triton builds its driver at the first launch; nothing of the book's other packages.
 
-This process never touches the card. It orders the work, and a child process for each kernel does it:
+This process never touches the card. It orders the work, and a child process for each kernel times it:
 an illegal access, a launch that is refused, a process that is killed or hangs cost one point, and the
 next one is measured by another child. First every kernel is checked against float64; then the
 ceilings are measured; then the sweeps, each size with the vendor's own kernel beside it; then what a

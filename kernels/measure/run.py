@@ -190,33 +190,50 @@ class Run:
     # ------------------------------------------------------------------------------- the stages
 
     def _check(self, todo: Sequence[Job]) -> list[Job]:
-        """The jobs whose kernel is right on this card."""
+        """The jobs whose kernel is right on this card. Where a child dies, another checks those behind."""
         self.tell(f"{self.device.name}: checking {len(todo)} kernels against float64")
-        right = []
-        for job in todo:
-            told: list[Event] = []
-            what = {"task": "check", "experiment": address(job.experiment), "dtype": job.dtype}
-            how = self.request(what, told.append)
-            outcome = next((event for event in told if event["is"] == "checked"), None)
-            if outcome:
-                self.record["correct"][job.key] = outcome["outcome"]
-                self.tell(f"  {job.key} in {job.dtype}: {outcome['outcome']['verdict']}")
-                if outcome["outcome"]["verdict"] == "correct":
-                    self._arithmetic[job.key, job.dtype] = outcome["arithmetic"]
-                    right.append(job)
-                else:
-                    self.good = False
-                    self.gap(job, "wrong", outcome["outcome"]["verdict"], outcome["outcome"]["sizes"])
-            elif how == "late":
-                self.gap(job, "time", BUDGET_SPENT)
-            else:
-                failed = next((event for event in told if event["is"] == "failed"), None)
-                at = next((event["sizes"] for event in reversed(told) if event["is"] == "at"), None)
-                reason = failed["reason"] if failed else how.removeprefix("died: ")
-                where = f"while it was checked at {described(at)}, " if at else ""
-                self.gap(job, "failed", f"{where}{reason}")
-            self.save()
+        right: list[Job] = []
+        left = list(todo)
+        while left:
+            told: list[list[Event]] = []  # of each kernel that was begun
+
+            def got(event: Event, told: list[list[Event]] = told, left: list[Job] = left) -> None:
+                if event["is"] == "begins" or not told:
+                    told.append([])
+                told[-1].append(event)
+                if event["is"] in ("checked", "failed"):
+                    self._checked(left[len(told) - 1], told[-1], right)
+
+            kernels = [{"experiment": address(job.experiment), "dtype": job.dtype} for job in left]
+            how = self.request({"task": "check", "kernels": kernels}, got)
+            over = sum(events[-1]["is"] in ("checked", "failed") for events in told)
+            left = left[over:]
+            if how == "late":
+                for job in left:
+                    self.gap(job, "time", BUDGET_SPENT)
+                break
+            if left and (how.startswith("died") or not over):
+                ended = {"is": "failed", "reason": how.removeprefix("died: ")}
+                self._checked(left.pop(0), [*(told[over] if over < len(told) else ()), ended], right)
         return right
+
+    def _checked(self, job: Job, told: Sequence[Event], right: list[Job]) -> None:
+        """Keep what became of a kernel's check, the last of these events."""
+        last = told[-1]
+        if last["is"] == "checked":
+            self.record["correct"][job.key] = last["outcome"]
+            self.tell(f"  {job.key} in {job.dtype}: {last['outcome']['verdict']}")
+            if last["outcome"]["verdict"] == "correct":
+                self._arithmetic[job.key, job.dtype] = last["arithmetic"]
+                right.append(job)
+            else:
+                self.good = False
+                self.gap(job, "wrong", last["outcome"]["verdict"], last["outcome"]["sizes"])
+        else:
+            at = next((event["sizes"] for event in reversed(told) if event["is"] == "at"), None)
+            where = f"while it was checked at {described(at)}, " if at else ""
+            self.gap(job, "failed", f"{where}{last['reason']}")
+        self.save()
 
     def _ceilings(self, right: Iterable[Job]) -> None:
         """The ceilings of each arithmetic that these kernels use, those of most worth first."""

@@ -1,5 +1,6 @@
 """The child process: does one piece of work and tells each result, as a line of JSON, when it has it.
 
+    {"is": "begins", ...}               a kernel that it checks
     {"is": "at", "sizes": {...}}        what it begins; if it dies, that was why
     {"is": "point", "point": {...}}     a size, timed
     {"is": "beside", "sizes": {...}}    it is told, and the vendor's kernels are tried; it is told again then
@@ -78,8 +79,23 @@ def _no_driver() -> str:
 
 
 def _check(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
+    """One kernel after another: to start a process for each would take longer than most checks."""
+    for asked in request["kernels"]:
+        tell("begins", **asked)
+        try:
+            _check_one(asked, bench, tell)
+        except Exception as error:  # noqa: BLE001 - told, and the other kernels are checked
+            told = _why(error)
+            del error  # it holds the frames, and they the tensors
+            tell("failed", sizes=None, **told)
+        if reason := bench.lost():
+            tell("lost", reason=reason)
+            return
+
+
+def _check_one(asked: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
     """Every size of the "counted" sweep, run poisoned on the device and compared with float64."""
-    experiment, dtype = find(request["experiment"]), request["dtype"]
+    experiment, dtype = find(asked["experiment"]), asked["dtype"]
     errors = []
     for sizes in sweep(experiment, "counted"):
         tell("at", sizes=sizes)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import decode_attention, linear, measure, stream
+from kernels import decode_attention, linear, matmul, measure, stream
 from kernels.contract.errors import Unsupported
 from kernels.evidence import cpu, recorded
 from kernels.evidence.recorded import write
@@ -185,6 +185,26 @@ def test_a_check_that_kills_its_process_costs_that_kernel(tmp_path):
     assert record["missing"][0]["sizes"] is None and run.good
 
 
+def test_kernels_are_checked_by_one_process_until_it_dies_and_the_rest_by_the_next(tmp_path, asked):
+    three = {**TWO, "matmul": matmul.experiment}
+    for fault, ends in (("segfault", 2), ("failed RuntimeError: no kernel image", 1), (None, 1)):
+        children = fakes({"check matmul": fault} if fault else None)
+        started = []
+        record = {**write.empty(CARD, "x"), "missing": []}
+
+        def ask(request, children=children, started=started, **options):
+            started.append(request["task"])
+            return children.ask(request, **options)
+
+        run = Run(record, tmp_path / "x.json", CARD, ask, lambda line: None, quick=True)
+        run.measure(three, launches=False)
+        children.close()
+        assert started.count("check") == ends
+        right = ["stream", "linear"] if fault else ["stream", "matmul", "linear"]
+        assert list(record["correct"]) == right, "in the order of worth"
+        assert [gap["experiment"] for gap in record["missing"]] == (["matmul"] if fault else [])
+
+
 def test_a_wrong_result_is_named_and_the_run_is_not_good(tmp_path):
     run, record, _ = measured(tmp_path, {"linear m=1": "wrong"})
     assert not run.good and gaps(record) == [("linear", 1, "wrong")]
@@ -284,15 +304,17 @@ class Day:
 
     def ask(self, request, until):
         self.asked.append(request["task"])
-        for sizes in request.get("sizes", [None]):
+        for sizes in request.get("sizes", request.get("kernels", [None])):
             takes = self.seconds.get(request["task"], 0.0)
             if self.now + takes > until:
                 self.now = until
                 raise TooLate
             self.now += takes
             if request["task"] == "check":
-                outcome = {"dtype": request["dtype"], "verdict": "correct"}
-                yield {"is": "checked", "outcome": outcome, "arithmetic": request["dtype"]}
+                yield {"is": "begins", **sizes}
+                outcome = {"dtype": sizes["dtype"], "verdict": "correct"}
+                yield {"is": "checked", "outcome": outcome, "arithmetic": sizes["dtype"]}
+                continue
             if request["task"] == "ceilings":
                 tops = {"dtype": request["dtype"], **fake_child.TOPS}
                 yield {"is": "ceilings", "dtype": request["dtype"], "ceilings": tops, "clock": {}}

@@ -30,6 +30,7 @@ def told(task, experiment="tests.kernels.toy:experiment", **asked):
     """What it tells, in order, without the "done" at the end."""
     events = []
     request = {"task": task, "bench": "tests.kernels.fakes:bench", "experiment": experiment, "dtype": "fp16"}
+    request["kernels"] = [{"experiment": experiment, "dtype": "fp16"}]
     worker.answer({**request, **asked}, lambda kind, **what: events.append({"is": kind, **what}))
     assert events[-1] == {"is": "done"}
     return events[:-1]
@@ -111,15 +112,25 @@ def test_a_vendor_s_illegal_access_is_told_and_the_rest_is_another_process_s(mon
 
 def test_a_check_runs_every_counted_size_and_says_what_multiplies():
     events = told("check")
-    assert kinds(events)[:2] == [("at", 1), ("at", 64)]
+    assert kinds(events)[:3] == [("begins", ""), ("at", 1), ("at", 64)]
     assert events[-1]["outcome"]["verdict"] == "correct" and events[-1]["outcome"]["runs"] == 2
     assert events[-1]["arithmetic"] == "fp16"
 
 
 def test_a_check_that_raises_is_told():
-    (failed,) = told("check", "tests.kernels.nowhere:experiment")
+    begins, failed = told("check", "tests.kernels.nowhere:experiment")
+    assert begins["is"] == "begins"
     assert (failed["is"], failed["sizes"]) == ("failed", None)
     assert "ModuleNotFoundError" in failed["reason"]
+
+
+def test_kernels_are_checked_one_after_another_until_the_card_answers_no_more():
+    names = ("tests.kernels.nowhere:experiment", "tests.kernels.toy:experiment")
+    kernels = [{"experiment": name, "dtype": "fp16"} for name in names]
+    events = told("check", kernels=kernels)
+    assert [e["is"] for e in events] == ["begins", "failed", "begins", "at", "at", "checked"]
+    Memory.lost = "CUDA error: an illegal memory access was encountered"
+    assert [e["is"] for e in told("check", kernels=kernels)] == ["begins", "failed", "lost"]
 
 
 def test_ceilings_come_with_how_a_cold_cache_was_made(monkeypatch):
