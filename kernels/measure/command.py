@@ -71,8 +71,7 @@ def main(
             return INTERRUPTED
         if device is None or reason:
             remedy = (
-                "Run this on a machine with a GPU and without TRITON_INTERPRET, or add --device cpu to "
-                "record this CPU's own roofline."
+                "Run this on a machine with a GPU, or add --device cpu to record this CPU's own roofline."
             )
             said = (
                 f"Nothing to rehearse on: {reason}."
@@ -93,7 +92,8 @@ def main(
         if before:
             tell(f"{asked.out} was there and is {before} now; --resume would have added to it")
         if not device.imaginary:
-            for complaint in provenance.of_run(record, datetime.datetime.now(datetime.UTC)):
+            now = datetime.datetime.now(datetime.UTC)
+            for complaint in (*provenance.of_run(record, now), *provenance.of_device(record, device.card())):
                 tell(f"before it begins, as the check will say it: {complaint}")
         # No CPU executes the sizes that a GPU is timed at.
         rung = "counted" if device.imaginary else "timed"

@@ -187,7 +187,8 @@ class _Launcher:
         if not all(grid):
             return  # no programs: Triton launches nothing
         here = _cards[-1]
-        one = here._starting[-1] if here._starting else None
+        # of this launch only: one that nobody announced must not go by the name of the last
+        one = here._starting.pop() if here._starting else None
         passed = {n: value for n, value in zip(self.names, values, strict=True) if n in self.passed}
         tensors = {name: value for name, value in passed.items() if isinstance(value, torch.Tensor)}
         label = one.label if one and one.label else self.metadata.name
