@@ -270,19 +270,24 @@ def test_it_is_not_taken_onto_the_shelf(run, tmp_path, capsys):
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory):
-    """A rehearsal on a card where much fails, of kernels of which some are wrong; the disk is full once."""
+def broken(run, tmp_path_factory):
+    """A rehearsal on a card where much fails, of kernels of which some are wrong; the disk is full once.
+
+    It goes on with the ceilings of the first one.
+    """
     folder = tmp_path_factory.mktemp("broken")
     some = {**TWO, "toy.doubled": faulty.wrong_experiment, "toy.racing": faulty.racing_experiment}
-    bench = "tests.kernels.faulty_rehearsals:faulty"
-    saved = []
+    bench, words, saved = "tests.kernels.faulty_rehearsals:faulty", [], []
+    if not GIVEN:
+        recorded.save({**run.record, "status": "partial", "sweeps": [], "correct": {}}, folder / "try.json")
+        words = ["--resume"]
 
     def full(record):
         """From the first point on, for two results."""
         saved.extend([1] if record["sweeps"] else [])
         return 0 < len(saved) <= 2
 
-    return rehearsed(folder, some, bench=bench, full=full)
+    return rehearsed(folder, some, *words, bench=bench, full=full)
 
 
 def gap(record, kernel, size):
@@ -293,6 +298,12 @@ def gap(record, kernel, size):
 
 def test_it_ends_with_the_exit_code_of_what_is_wrong(broken):
     assert broken.code == command.WRONG
+
+
+@pytest.mark.skipif(bool(GIVEN), reason="the ceilings are measured again")
+def test_what_was_measured_before_is_gone_on_with(broken, run):
+    assert "measuring the ceilings" in run.said and "measuring the ceilings" not in broken.said
+    assert broken.record["ceilings"] == run.record["ceilings"]
 
 
 def test_a_wrong_kernel_is_found_as_compiled_and_is_not_timed(broken):
