@@ -1,15 +1,18 @@
 """evidence.timed.launch_fit: which lines through the times of steps are believed, and which are not."""
 
+import dataclasses
 import math
 
 import pytest
 import torch
 
 from book.serving import step_law
+from kernels.contract.errors import Unsupported
 from kernels.evidence import launch_overhead
 from kernels.evidence.launch_results import UNTRUSTED, Overhead
 from kernels.evidence.timed.clocks import Timing
 from kernels.evidence.timed.launch_fit import Law, Line
+from tests.kernels.fakes import CARD
 
 COUNTS = (8, 16, 32, 64, 128)
 FLOORS = (1e-4, 4e-4, 16e-4)
@@ -119,3 +122,15 @@ def test_a_relative_fit_sees_the_overhead_that_a_long_point_hides():
     plain, relative = (step_law.fit(floors, times, relative=r) for r in (False, True))
     assert math.isclose(relative.overhead, overhead_s, rel_tol=0.1)
     assert not math.isclose(plain.overhead, overhead_s, rel_tol=0.2)
+
+
+def test_where_there_is_a_gpu_it_is_the_one_that_is_timed(monkeypatch):
+    monkeypatch.setattr(launch_overhead, "gpu_here", lambda: CARD)
+    monkeypatch.setattr(launch_overhead, "gpu", lambda: "timed on the GPU")
+    assert launch_overhead.here() == "timed on the GPU"
+
+
+def test_a_card_without_a_datasheet_needs_a_bandwidth_that_was_measured():
+    unknown = dataclasses.replace(CARD, accelerator=None)
+    with pytest.raises(Unsupported, match=r"Pretended H100 is not in the catalog: pass bandwidth="):
+        launch_overhead.gpu(unknown)

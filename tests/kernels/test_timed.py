@@ -389,6 +389,24 @@ def _runs(process):
         return False
 
 
+def test_an_ncu_that_can_not_be_started_is_said(tmp_path):
+    ncu = tmp_path / "ncu"
+    ncu.write_bytes(b"\x7fELF of another machine")
+    ncu.chmod(0o755)
+    with pytest.raises(Unsupported, match="`ncu` did not run"):
+        dram.all_bytes(REQUESTS, ncu=str(ncu))
+
+
+def test_ncu_is_found_beside_the_compiler_of_cuda_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    assert dram.ncu_path() is None
+    (tmp_path / "cuda/bin").mkdir(parents=True)
+    (tmp_path / "cuda/bin/ncu").write_text("#!/bin/sh\n")
+    (tmp_path / "cuda/bin/ncu").chmod(0o755)
+    assert dram.ncu_path() == str(tmp_path / "cuda/bin/ncu")
+
+
 def test_without_ncu_there_is_a_sentence(monkeypatch):
     monkeypatch.setattr(dram, "ncu_path", lambda: None)
     with pytest.raises(Unsupported, match="is not installed here"):
