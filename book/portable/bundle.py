@@ -41,12 +41,10 @@ ABOUT = """\
 # The modules that this notebook imports travel in the text at the end of this cell. Running it
 # writes them to a folder of your own and puts that first on Python's path. Nothing is downloaded,
 # nothing is installed: torch and Triton stay the ones that are here."""
-# What needn't travel where it is only asked for late: what makes notebooks portable, what reads the catalog
-# before it was converted, and vendors' kernels and a card to rehearse on, which only the command that
-# measures asks for.
+# What needn't travel where it is only asked for late: what makes notebooks portable, and vendors' kernels
+# and a card to rehearse on, which only the command that measures asks for.
 AT_HOME = (
     "book.portable",
-    "book.catalog.plain_yaml",
     "kernels.evidence.rehearsal",
     "kernels.evidence.timed.baselines",
 )

@@ -5,8 +5,8 @@
     python -m kernels.measure --out h100.json --resume       # what is missing in it, and nothing else
     python -m kernels.measure --out try.json --rehearse      # with no GPU: all of this on an imaginary card
 
-Needs a checkout, torch, Triton, a C compiler (gcc or clang) and Python's headers (Python.h), with
-which Triton builds its driver at the first launch; nothing of the book's other packages.
+Needs a checkout, torch, Triton, NumPy, PyYAML, and a C compiler (gcc or clang) with Python's headers
+(Python.h), with which Triton builds its driver at the first launch; nothing of the book's other packages.
 
 This process never touches the card. It orders the work, and a child process for each kernel times it:
 an illegal access, a launch that is refused, a process that is killed or hangs cost one point, and the

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from book import catalog
 from kernels.evidence import recorded
 from kernels.evidence.cpu import cpu_roofline
 from kernels.evidence.experiments import choose
@@ -52,6 +53,11 @@ def main(
     given = list(sys.argv[1:] if words is None else words)
     command = "python -m kernels.measure " + shlex.join(given)
     until = began + 60 * asked.minutes - RESERVE if asked.minutes else None
+    try:
+        catalog.accelerators()
+    except catalog.CatalogError as error:  # a bare machine lacks what reads it
+        print(error, file=sys.stderr)
+        return NOTHING
     if asked.device == "cpu":
         return _cpu(asked, command)
     if asked.rehearse and bench == HERE:

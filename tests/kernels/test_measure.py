@@ -576,7 +576,7 @@ def test_the_cpu_must_be_asked_for_and_is_labelled(tmp_path, monkeypatch, capsys
 
 
 def test_the_command_needs_no_package_of_the_book(tmp_path):
-    absent = ("yaml", "matplotlib", "anywidget", "ipywidgets", "IPython", "nbformat")
+    absent = ("matplotlib", "anywidget", "ipywidgets", "IPython", "nbformat")
     code = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({absent!r}))\n"  # None makes an import of it fail
@@ -586,7 +586,23 @@ def test_the_command_needs_no_package_of_the_book(tmp_path):
         "assert catalog.card_called('NVIDIA H100 80GB HBM3').id == 'h100_sxm'\n"
         f"sys.exit(main(['--out', {str(tmp_path / 'x.json')!r}, '--kernels', 'nothing']))\n"
     )
-    done = subprocess.run(
+    done = _python(code)
+    assert (done.returncode, "there is no such kernel" in done.stderr) == (2, True), done.stderr
+
+
+def test_without_pyyaml_it_says_at_once_what_to_install(tmp_path):
+    done = _python(
+        "import sys\n"
+        "sys.modules['yaml'] = None\n"
+        "from kernels.measure.command import main\n"
+        f"sys.exit(main(['--out', {str(tmp_path / 'x.json')!r}]))\n"
+    )
+    assert (done.returncode, "`python3 -m pip install pyyaml`" in done.stderr) == (2, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _python(code):
+    return subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
@@ -594,7 +610,6 @@ def test_the_command_needs_no_package_of_the_book(tmp_path):
         env=os.environ,
         encoding="utf-8",
     )
-    assert (done.returncode, "there is no such kernel" in done.stderr) == (2, True), done.stderr
 
 
 def test_provenance_is_complete():
