@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.flop_counter import flop_registry
 
 from kernels.contract.devices import dtype_name
+from kernels.contract.dispatch import Watch
 
 _FOR_CPU = "_for_cpu"  # how torch calls what it runs in place of a kernel that has FLOPs in its registry
 
@@ -34,7 +34,7 @@ class Operation:
     data: str
 
 
-class TorchWork(TorchDispatchMode):
+class TorchWork(Watch):
     """Inside, `tell` hears of each operation of torch's that a card would start a kernel for.
 
     wait: is called where an operation hands a number to Python, for which a program waits.

@@ -15,13 +15,13 @@ from math import prod
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from book.cost.base import ceil_div
 from kernels.contract import devices
 from kernels.contract import tensors as tables
 from kernels.contract.axes import axes, names
+from kernels.contract.dispatch import Watch
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.evidence.sweeps import described, sweep
@@ -108,7 +108,7 @@ def _tensors(experiment: Experiment, dtype: str, sizes: Mapping[str, int]) -> tu
     return inputs, max(sum(held.values()) - inputs, 0), drawing
 
 
-class _Live(TorchDispatchMode):
+class _Live(Watch):
     """Adds up the bytes of every storage that is made inside, for as long as it lives."""
 
     def __init__(self) -> None:
