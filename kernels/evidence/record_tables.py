@@ -170,7 +170,7 @@ def _goal(record: recorded.Record, outcome: goals.Outcome) -> dict[str, str]:
     }
     return {
         "kernel": f"{goal.kernel} {outcome.dtype}".strip(),
-        "where": goal.where.replace("==", "="),
+        "where": goal.where,
         "ratio": ratios[goal.ratio],
         "bound": f"{goal.bound:.2f}",
         "reached": "" if outcome.reached is None else f"{outcome.reached:.3f}",

@@ -54,7 +54,7 @@ def test_torch_is_what_counts_also_where_another_vendor_is_faster():
         "others": {"torch.matmul": one["seconds"], "torch slow": 2 * one["seconds"]},
     }
     record = made(sweeps=[sweep(linear, "m", [one])])
-    assert of(record, "linear", "m <= 64")[0].reached == pytest.approx(1.0)
+    assert of(record, "linear", "m ≤ 64")[0].reached == pytest.approx(1.0)
 
 
 def test_flat_takes_both_ends_of_the_heads_and_compares_the_longest_with_the_shortest():
@@ -82,7 +82,7 @@ def test_nothing_of_a_rehearsal_is_judged_and_sizes_of_another_version_are_passe
     record = made()
     for one in record["sweeps"][0]["points"]:
         one["sizes"] = {"rows": 1}
-    assert of(record, "linear", "m <= 64")[0].met is None
+    assert of(record, "linear", "m ≤ 64")[0].met is None
 
 
 def test_a_goal_is_set_for_sizes_that_the_sweep_of_its_kernel_times_and_a_vendor_that_is_timed():
@@ -107,7 +107,7 @@ def test_a_size_that_a_goal_is_set_at_is_measured_before_others():
 
 def test_the_command_ends_with_the_goals_and_without_a_point_with_none():
     text = "\n".join(ending(made(missing=[]), []))
-    row = next(line for line in text.splitlines() if line.startswith("linear bf16") and "m <= 64" in line)
+    row = next(line for line in text.splitlines() if line.startswith("linear bf16") and "m ≤ 64" in line)
     assert "torch's time over ours" in row and "0.900" in row and "missed by 0.1" in row
     assert "flash_attention" in text and "not measured yet" in text
     assert "Goals" not in "\n".join(ending(made(missing=[], sweeps=[]), []))

@@ -8,8 +8,9 @@ worst of them; of a rehearsal, which has no measured point, nothing is judged un
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from book.say import say
@@ -17,12 +18,14 @@ from kernels.evidence import recorded
 
 TORCH = "torch"  # how the names of its kernels begin, in `baselines`
 
+ANY = math.inf  # of sizes: no largest
+
 Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """At least `bound`, at every size of `kernel` (its key) for which `where` holds; "" is all of them.
+    """At least `bound`, at every size of `kernel` (its key) that is `within`: name -> smallest and largest.
 
     ratio: "torch", the time of torch's fastest kernel over ours; "bandwidth", the formula's bytes/s over
     the bandwidth of the same run; "flat", the shortest time over the longest, which takes both ends
@@ -32,15 +35,17 @@ class Goal:
     kernel: str
     ratio: Literal["torch", "bandwidth", "flat"]
     bound: float
-    where: str = ""
+    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     ends: tuple[Sizes, ...] = ()
 
     def holds_at(self, sizes: Sizes) -> bool:
-        """Whether it is set at these sizes."""
-        try:
-            return not self.where or bool(eval(self.where, {"__builtins__": {}}, dict(sizes)))
-        except NameError:  # the sizes of another version of the kernel
-            return False
+        """Whether it is set at these sizes; never at those of another version of the kernel."""
+        return all(low <= sizes.get(name, math.nan) <= high for name, (low, high) in self.within.items())
+
+    @property
+    def where(self) -> str:
+        """The sizes that it is set at in words, "m ≤ 64"; "" for all."""
+        return ", ".join(_between(name, *ends) for name, ends in self.within.items())
 
     def ratios(self, points: Iterable[Mapping[str, Any]]) -> list[float]:
         """Its ratio at each of these points of its kernel that tells one; the goal is held to the least."""
@@ -55,14 +60,20 @@ class Goal:
         return [found for found in map(ratio, mine) if found is not None]
 
 
+def _between(name: str, low: float, high: float) -> str:
+    if low == high:
+        return f"{name} = {low:g}"
+    return f"{low:g} ≤ " * (low > 0) + name + f" ≤ {high:g}" * (high < ANY)
+
+
 GOALS = (
     Goal("stream", "torch", 0.92),
-    Goal("matmul", "torch", 0.85, "m == k == n == 8192"),
-    Goal("linear", "torch", 1.0, "m <= 64"),
-    Goal("linear", "torch", 0.85, "m > 64"),
-    Goal("gemv", "bandwidth", 0.90, "n >= 14336"),  # smaller ones take no longer than a launch
-    Goal("decode_attention", "bandwidth", 0.85, "batch == 64 and context == 4096"),
-    Goal("decode_attention.heads", "flat", 0.95, "8 <= heads <= 64", ({"heads": 8}, {"heads": 64})),
+    Goal("matmul", "torch", 0.85, dict.fromkeys("mkn", (8192, 8192))),
+    Goal("linear", "torch", 1.0, {"m": (0, 64)}),
+    Goal("linear", "torch", 0.85, {"m": (65, ANY)}),
+    Goal("gemv", "bandwidth", 0.90, {"n": (14_336, ANY)}),  # smaller ones take no longer than a launch
+    Goal("decode_attention", "bandwidth", 0.85, {"batch": (64, 64), "context": (4096, 4096)}),
+    Goal("decode_attention.heads", "flat", 0.95, {"heads": (8, 64)}, ({"heads": 8}, {"heads": 64})),
     Goal("flash_attention", "torch", 0.7),
 )
 
