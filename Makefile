@@ -31,7 +31,7 @@ help:
 	@echo "make test-triton-matrix    run the kernel tests on several Triton versions"
 	@echo "make test-specialisations  compile all that the sweeps launch, for every chip"
 	@echo "make test-executed         run all that is compiled, for every chip, on this CPU"
-	@echo "make rehearse             the whole measuring command on an imaginary card [CHIP=sm_90], and what reads its record"
+	@echo "make rehearse              the whole measuring command on an imaginary card [CHIP=sm_90], and what reads its record"
 	@echo "make labs-release          the labs' student and instructor copies, and a zip of both"
 	@echo "make labs-check            nbgrader validates the masters, and that untouched copies fail"
 	@echo "make labs-grade SUBMISSIONS=folder [LAB=lab2-linear] [GRADES=grades] [GRADE_OPTIONS=...]"

@@ -5,8 +5,8 @@
     python -m kernels.measure --out h100.json --resume       # what is missing in it, and nothing else
     python -m kernels.measure --out try.json --rehearse      # with no GPU: all of this on an imaginary card
 
-Needs a checkout, torch, Triton, NumPy, PyYAML, and a C compiler (gcc or clang) with Python's headers
-(Python.h), with which Triton builds its driver at the first launch; nothing of the book's other packages.
+Needs a checkout, Python 3.11, torch, Triton, NumPy, PyYAML, and a C compiler (gcc or clang) with Python's
+headers (Python.h), with which Triton builds its driver at the first launch; nothing else that the book needs.
 
 This process never touches the card. It orders the work, and a child process for each kernel times it:
 an illegal access, a launch that is refused, a process that is killed or hangs cost one point, and the
@@ -26,8 +26,13 @@ write; 3 something failed and is missing; 130 stopped by Ctrl-C, what was measur
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+OLDEST = (3, 11)
+if sys.version_info < OLDEST:  # before anything is imported that an older Python can't read
+    sys.exit("Python {}.{} is too old here: take {}.{} or newer.".format(*sys.version_info[:2], *OLDEST))
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:

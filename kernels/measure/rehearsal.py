@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernels.contract import devices
+from kernels.evidence.executed import EXECUTABLE
 from kernels.evidence.rehearsal.card import RehearsalCard, RehearsalClock, Truth
 from kernels.evidence.rehearsal.stream import Costs, Faults
 from kernels.evidence.timed.clocks import Clock, GraphClock
@@ -58,7 +59,11 @@ class Rehearsal:
         return None, f"Triton has to compile for that (on Linux, installed), and here it is {devices.MODE}"
 
 
-sm_80, sm_90, sm_100, sm_120 = map(Rehearsal, ("sm_80", "sm_90", "sm_100", "sm_120"))
+def __getattr__(name: str) -> Rehearsal:
+    """The bench of a chip whose code can be executed."""
+    if name in EXECUTABLE:
+        return Rehearsal(name)
+    raise AttributeError(f"{name}: no chip to rehearse on; choose {', '.join(EXECUTABLE)}.")
 
 
 def addresses(chip: str) -> dict[str, str]:

@@ -601,6 +601,11 @@ def test_without_pyyaml_it_says_at_once_what_to_install(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_python_that_is_too_old_is_told_so():
+    done = _python("import sys, kernels; sys.version_info = (3, 10, 12); import kernels.measure")
+    assert done.returncode and done.stderr == "Python 3.10 is too old here: take 3.11 or newer.\n"
+
+
 def _python(code):
     return subprocess.run(
         [sys.executable, "-c", code],

@@ -50,9 +50,8 @@ CHECKS = {check.__name__: check for some in STATEMENTS.values() for check in som
 
 
 def files() -> list[Path]:
-    """Kernels and what cuts them up (`measure` is a command), the chapters, the rule book."""
-    python = [*ROOT.glob("kernels/*.py"), *ROOT.glob("kernels/tiling/*.py")]
-    kernels = sorted(path for path in python if path.name != "measure.py")
+    """Kernels and what cuts them up, the chapters, the rule book."""
+    kernels = sorted([*ROOT.glob("kernels/*.py"), *ROOT.glob("kernels/tiling/*.py")])
     return [*kernels, *sorted(ROOT.glob("chapters/[0-9]*.ipynb")), ROOT / "STYLE.md"]
 
 
