@@ -36,19 +36,26 @@ Tell = Callable[[str], None]
 class Progress:
     """How far the children of one kernel are. at: the size that the last one began, until it is told.
 
-    beside: the size, told already, beside which it tries the vendor's kernels.
+    beside: the size, told already, beside which it tries the vendor's kernels. tried: that size, until
+    the next one is begun.
     """
 
     left: list[Sizes]
     at: Sizes | None = None
     beside: Sizes | None = None
+    tried: Sizes | None = None
     points: int = 0
+
+    def begins(self) -> None:
+        """Another child has the rest: it is at nothing yet."""
+        self.at = self.beside = self.tried = None
 
     def takes(self, event: Event) -> bool:
         """Follow an event; whether it is a result."""
         if event["is"] in ("at", "beside"):
             begun = event["is"] == "at"
             self.at, self.beside = (event["sizes"], None) if begun else (None, event["sizes"])
+            self.tried = self.beside
             return False
         done = event["point"]["sizes"] if event["is"] == "point" else event["sizes"]
         self.left = [row for row in self.left if done is not None and row != done]
@@ -82,6 +89,7 @@ class Run:
     _launches_tried: bool = False
     _todo: list[Job] = field(default_factory=list)
     _arithmetic: dict[tuple[str, str], str] = field(default_factory=dict)
+    _alone: set[tuple[str, str]] = field(default_factory=set)  # of these a vendor's kernel took a process
 
     # ------------------------------------------------------------------------------ the order
 
@@ -265,25 +273,22 @@ class Run:
         if tops is None and not self._late():
             self.gap(job, "failed", f"there is no ceiling in {arithmetic} to hold it against")
             return
-        began, progress, deaths, vendors = self.now(), Progress(list(job.rows)), 0, True
+        began, progress, deaths = self.now(), Progress(list(job.rows)), 0
         while progress.left:
 
             def got(event: Event) -> None:
                 if progress.takes(event):
                     self._told(job, arithmetic, event)
 
-            how = self.request(self._asked(job, progress.left, tops, vendors), got)
+            progress.begins()
+            how = self.request(self._asked(job, progress.left, tops), got)
             if how == "late":
                 for row in progress.left:
                     self.gap(job, "time", BUDGET_SPENT, row)
                 break
             if how == "done":
                 break
-            if how.startswith("died") and progress.beside:
-                where = f"{job.key} in {job.dtype} at {described(progress.beside)}"
-                reason = how.removeprefix("died: ")
-                self._note(f"{where}: beside it a vendor's kernel took the process: {reason}")
-                vendors = False
+            if self._a_vendor_did_it(job, progress, how):
                 continue
             deaths += 1
             if how.startswith("died"):
@@ -296,9 +301,18 @@ class Run:
                 break
         self.tell(f"{job.key}: {progress.points} points, {self.now() - began:.0f} s")
 
-    def _asked(
-        self, job: Job, rows: Sequence[Sizes], tops: Mapping[str, Any] | None, vendors: bool
-    ) -> dict[str, Any]:
+    def _a_vendor_did_it(self, job: Job, progress: Progress, how: str) -> bool:
+        """Whether a vendor's kernel took the process or the card; none is tried beside this kernel again."""
+        at = progress.tried if how == "lost" else progress.beside
+        if at is None:
+            return False
+        took = "card" if how == "lost" else f"process: {how.removeprefix('died: ')}"
+        where = f"{job.key} in {job.dtype} at {described(at)}"
+        self._note(f"{where}: beside it a vendor's kernel took the {took}")
+        self._alone.add((job.key, job.dtype))
+        return True
+
+    def _asked(self, job: Job, rows: Sequence[Sizes], tops: Mapping[str, Any] | None) -> dict[str, Any]:
         return {
             "task": "points",
             "experiment": address(job.experiment),
@@ -306,7 +320,7 @@ class Run:
             "sizes": list(rows),
             "ceilings": tops,
             "budget": SECONDS[self.quick],
-            "baselines": vendors,
+            "baselines": (job.key, job.dtype) not in self._alone,
         }
 
     def _told(self, job: Job, arithmetic: str, event: Event) -> None:

@@ -157,6 +157,52 @@ def test_a_vendor_s_kernel_that_takes_the_process_costs_no_time_of_ours(tmp_path
     assert any(line.startswith("linear: 3 points") for line in lines)
 
 
+def test_a_vendor_s_illegal_access_costs_no_time_of_ours_and_no_vendor_is_tried_again(tmp_path, asked):
+    """The card is lost after the size was told again: that is no death of our kernel's."""
+    lost = "beside lost AcceleratorError: CUDA error: an illegal memory access was encountered"
+    faults = {f"linear m={m}": lost for m in (1, 64, 4096)}
+    run, record, _ = measured(tmp_path, faults)
+    assert record["missing"] == [] and record["status"] == "complete" and run.good
+    assert [p["m"] for p in points(record)] == [1, 64, 4096]
+    assert asked()[-2:] == ["points linear m=4096 m=1 m=64", "points linear m=1 m=64"]
+    lost_at = "linear in bf16 at m = 4,096, k = 8,192, n = 8,192: beside it a vendor's kernel took the card"
+    assert lost_at in record["notes"]
+
+
+@pytest.mark.parametrize("fault", ["hangs", "lost AcceleratorError: CUDA error"])
+def test_what_a_vendor_did_in_the_first_pass_is_remembered_in_the_second(tmp_path, asked, fault):
+    """With minutes each kernel has two passes; a vendor's kernel that hangs may cost the patience once."""
+    faults = {f"linear m={m}": f"beside {fault}" for m in (1, 64, 4096)}
+    _, record, _ = measured(tmp_path, faults, seconds=60, patience=1.5)
+    assert record["missing"] == [] and [p["m"] for p in points(record)] == [1, 64, 4096]
+    assert [line for line in asked() if line.startswith("points linear")] == [
+        "points linear m=4096", "points linear m=1 m=64",
+    ]  # fmt: skip
+    assert sum("beside it a vendor's kernel took" in note for note in record["notes"]) == 1
+
+
+def test_a_child_that_dies_at_once_after_a_vendor_s_took_one_ends_the_kernel(tmp_path):
+    """What the child before was at is not asked of this one: that would go on for ever."""
+    faults = {"linear m=4096": "beside killed"}
+    children, asks = fakes(faults), []
+
+    def ask(request, **options):
+        asks.append(request["task"])
+        assert len(asks) < 12
+        if request["task"] == "points" and "beside" in seen:
+            raise Died("its process ended with code 1")
+        for event in children.ask(request, **options):
+            seen.add(event["is"])
+            yield event
+
+    seen = set()
+    record = {**write.empty(CARD, "x"), "missing": []}
+    run = Run(record, tmp_path / "x.json", CARD, ask, lambda line: None, quick=True)
+    run.measure({"linear": linear.experiment}, launches=False)
+    children.close()
+    assert [gap["reason"] for gap in record["missing"]] == ["its process ended with code 1"]
+
+
 def test_a_point_that_is_told_again_with_the_vendor_s_time_is_one_point(tmp_path):
     _, record, lines = measured(tmp_path, {"linear m=1": "beside slow 0"})
     (sweep,) = [one for one in record["sweeps"] if one["experiment"] == "linear"]
