@@ -67,6 +67,7 @@ def made(**changes):
         "device": {
             "name": "NVIDIA H100 80GB HBM3",
             "kind": "gpu",
+            "torch_device": "cuda",
             "accelerator": "h100_sxm",
             "target": "sm_90",
             "memory_bytes": CARD.driver_bytes or CARD.capacity,

@@ -10,9 +10,9 @@ import pytest
 from book import catalog
 from kernels.evidence import recorded
 from kernels.evidence.recorded import __main__ as command
-from kernels.evidence.recorded import plausible
+from kernels.evidence.recorded import plausible, schema
 from kernels.evidence.recorded.write import ROOT
-from tests.kernels.records import made
+from tests.kernels.records import made, rehearsal
 
 
 def complaints(record):
@@ -40,6 +40,25 @@ POINT = ("sweeps", 0, "points", 0)
 FAULTS = {
     "a rehearsal": (("kind",), "rehearsed", "It is a rehearsal: nothing in it was measured"),
     "a CPU": (("device", "kind"), "cpu", "of a CPU, where torch's kernels were timed"),
+    "a rehearsal's torch device": (("device", "torch_device"), "cpu", "torch_device = 'cpu'.*a card that is"),
+    "a torch device of nobody": (("device", "torch_device"), None, "torch_device = None"),
+    "a torch without CUDA": (("software", "torch"), "2.13.0+cpu", "this torch knows no GPU"),
+    "an imaginary card": (("device", "name"), "imaginary H100 SXM", "an imaginary card; measure on a card"),
+    "a command that rehearses": (
+        ("command",),
+        "python -m kernels.measure --rehearse",
+        "asked for a rehearsal",
+    ),
+    "a rehearsal's note": (
+        ("notes",),
+        ["A rehearsal: compiled code was executed on a CPU."],
+        "they say that this is a rehearsal",
+    ),
+    "AMD without clocks": (
+        ("software",),
+        {"python": "3", "torch": "2", "triton": "3", "hip": "6.4"},
+        "No point has clocks: put amd-smi",
+    ),
     "no version of Triton": (("software", "triton"), None, "software.triton is missing.*measure again"),
     "a torch without a GPU": (("software", "cuda"), None, "torch had no GPU"),
     "no clocks": (("clocks",), {}, "clocks.before is empty: put nvidia-smi on the PATH"),
@@ -98,6 +117,21 @@ def test_a_fault_is_found_and_said_with_what_mends_it(fault):
     path, value, words = FAULTS[fault]
     found = complaints(changed(path, value))
     assert re.search(words, "\n".join(found)), found
+
+
+def renamed(record):
+    """A rehearsal that calls itself measured, by the three fields that decide it."""
+    record["kind"], record["device"]["imaginary"], record["software"]["hip"] = "measured", False, "6.4"
+    return record
+
+
+def test_a_rehearsal_that_was_renamed_by_three_fields_is_found_by_what_it_leaves():
+    record = renamed(rehearsal())
+    record["device"] |= {"name": "imaginary H100 SXM", "torch_device": "cpu"}
+    assert sum("measure on a card that is there" in words for words in complaints(record)) == 2
+    old = rehearsal() | {"schema": 1, "kind": "gpu", "command": "python -m kernels.measure --rehearse"}
+    old["device"]["imaginary"] = None
+    assert any("asked for a rehearsal" in words for words in complaints(schema.upgraded(old)))
 
 
 def slower(point, factor):

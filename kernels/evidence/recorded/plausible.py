@@ -46,6 +46,8 @@ def judge(
         complaints = ["It is a rehearsal: nothing in it was measured. Measure on a card that is there."]
         if not rehearsals:
             return Verdict(tuple(complaints), ())
+    else:
+        complaints += provenance.of_rehearsal(record)
     if record["device"].get("kind") != "gpu":
         only = (
             "It is of a CPU, where torch's kernels were timed and none of this book's: keep it for yourself."

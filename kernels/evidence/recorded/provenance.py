@@ -14,6 +14,8 @@ from kernels.evidence import recorded
 
 SMALLER_MEMORY = 0.85  # what a driver reports is less than the label: its own share, and ECC on some cards
 
+_ON_A_CARD = "measure on a card that is there."
+
 
 def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
     """Versions, clocks, commit and day."""
@@ -22,8 +24,7 @@ def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
             yield f"software.{package} is missing: a time means little without it; measure again."
     if not (record["software"].get("cuda") or record["software"].get("hip")):
         yield "software.cuda and software.hip are both missing: torch had no GPU; measure again with one."
-    if record["software"].get("cuda") and not (record["clocks"].get("before") or {}).get("clocks.sm"):
-        yield "clocks.before is empty: put nvidia-smi on the PATH, and measure again."
+    yield from _clocks(record)
     commit = record["commit"]
     if commit.endswith("+"):
         yield f"commit = {commit!r}: files had been changed; commit or stash that, and measure again."
@@ -37,6 +38,33 @@ def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
         yield f"date = {record['date']!r}: must be a time of ISO 8601 with its offset; measure again."
     elif began > now + datetime.timedelta(days=1):
         yield f"date = {record['date']!r}: it lies ahead; set the clock of that machine, and measure again."
+
+
+def _clocks(record: recorded.Record) -> Iterator[str]:
+    """NVIDIA's tool is asked before a run; AMD's while kernels run, so its clocks stand in the points."""
+    if record["software"].get("cuda") and not (record["clocks"].get("before") or {}).get("clocks.sm"):
+        yield "clocks.before is empty: put nvidia-smi on the PATH, and measure again."
+    points = [point for sweep in record["sweeps"] for point in sweep["points"]]
+    seen = any((point.get("clocks") or {}).get("sm_mhz") for point in points)
+    if record["software"].get("hip") and points and not seen:
+        yield "No point has clocks: put amd-smi on the PATH, and measure again."
+
+
+def of_rehearsal(record: recorded.Record) -> Iterator[str]:
+    """What a rehearsal leaves in a record that calls itself measured."""
+    device, torch = record["device"], record["software"].get("torch") or ""
+    if (where := device.get("torch_device")) is None or where.partition(":")[0] != "cuda":
+        yield f"device.torch_device = {where!r}: kernels of a GPU run on 'cuda' only; {_ON_A_CARD}"
+    if torch.endswith("+cpu"):
+        yield f"software.torch = {torch!r}: this torch knows no GPU; {_ON_A_CARD}"
+    if "imaginary" in device["name"].lower():
+        yield f"device.name = {device['name']!r}: an imaginary card; {_ON_A_CARD}"
+    if "--rehearse" in record["command"].split():
+        yield f"command = {record['command']!r}: it asked for a rehearsal; {_ON_A_CARD}"
+    points = [point for sweep in record["sweeps"] for point in sweep["points"]]
+    notes = [note for holder in (record, *points) for note in holder.get("notes") or ()]
+    if any(str(note).lower().startswith(("a rehearsal", "rehearsed")) for note in notes):
+        yield f"notes: they say that this is a rehearsal; {_ON_A_CARD}"
 
 
 def of_device(record: recorded.Record, card: Accelerator | None) -> Iterator[str]:
