@@ -1,6 +1,7 @@
 """The vendor's own kernels do the same work as ours: each is held against our result before it is timed."""
 
 import dataclasses
+import json
 import sys
 import types
 
@@ -235,3 +236,49 @@ def test_results_are_compared_a_piece_at_a_time_whatever_their_strides(monkeypat
     assert max(a.numel() for a, _ in pieces) <= 4 and sum(a.numel() for a, _ in pieces) == 210
     assert checking.distance([[off]], [[whole]]) == pytest.approx(expected)
     assert expected == pytest.approx(0.5 * 210**0.5 / whole.double().norm().item())
+
+
+class Each:
+    """A clock with a timing for each work, in the order in which they are timed."""
+
+    def __init__(self, *timings):
+        self.timings = list(timings)
+
+    def time(self, work, budget=0.3):
+        return self.timings.pop(0)
+
+
+def test_a_vendor_s_time_that_may_be_python_s_is_no_baseline(monkeypatch):
+    """A kernel of 20 us in no graph, with 5 ms of Python, would say that ours is 100 times as fast."""
+    noted = "Python took longer to launch this than could be hidden: the time is Python's."
+    slow = clocks.Timing(5e-3, 5e-3, 5e-3, 9, "eager", 5.1e-3, notes=(noted,))
+    inputs = toy.inputs(**SIZES, dtype="fp16")
+    matmul = lambda: inputs["x"] @ inputs["w"]  # noqa: E731
+    monkeypatch.setattr(baselines, "of", lambda *_: {"slow": matmul})
+    found, (note,) = baselines.beside(toy, inputs, "fp16", Each(slow), OURS, 0.1)
+    assert found is None
+    assert note == (
+        "slow is left out: no graph could hold it, and Python takes 5100.0 µs to launch "
+        "what took 5000.0 µs: the time may be Python's."
+    )
+    # With one beside it that was timed as ours was, that one counts alone.
+    graph = clocks.Timing(6e-3, 5.9e-3, 6.1e-3, 9, "graph", 1e-5)
+    monkeypatch.setattr(baselines, "of", lambda *_: {"slow": matmul, "torch.matmul": matmul})
+    found, notes = baselines.beside(toy, inputs, "fp16", Each(slow, graph), OURS, 0.1)
+    assert (found["name"], found["others"], found["share"], len(notes)) == ("torch.matmul", {}, 3.0, 1)
+
+
+def test_of_each_baseline_it_is_kept_how_it_was_timed_and_what_was_noted(monkeypatch):
+    eager = clocks.Timing(1e-3, 0.9e-3, 1.2e-3, 11, "eager", 1e-4, 1e-6, ("Launched by Python: a reason.",))
+    graph = clocks.Timing(6e-3, 5.9e-3, 6.1e-3, 9, "graph", 1e-5, 1e-6)
+    inputs = toy.inputs(**SIZES, dtype="fp16")
+    matmul = lambda: inputs["x"] @ inputs["w"]  # noqa: E731
+    monkeypatch.setattr(baselines, "of", lambda *_: {"one": matmul, "other": matmul})
+    found, notes = baselines.beside(toy, inputs, "fp16", Each(eager, graph), OURS, 0.1)
+    assert (found["name"], found["way"], found["low"], found["high"], found["runs"]) == (
+        "one", "eager", 0.9e-3, 1.2e-3, 11,
+    )  # fmt: skip
+    assert found["notes"] == ["Launched by Python: a reason."] and found["others"] == {"other": 6e-3}
+    other = found["timings"]["other"]
+    assert (other["way"], other["low"], other["high"], other["runs"]) == ("graph", 5.9e-3, 6.1e-3, 9)
+    assert notes == [] and json.loads(json.dumps(found)) == found

@@ -43,7 +43,8 @@ class Timed:
     over seconds, or None for a card that the catalog lacks. dram_bytes: what the hardware counted.
     baseline: {"name", "seconds", "share", "others", "relative_error"} of the vendor's own kernel for the
     same work, by the same clock; share: its seconds over ours, above one where ours is faster;
-    relative_error: of its result against ours. plan: the fields of
+    relative_error: of its result against ours; low, high, runs, way, launch_seconds, empty_seconds,
+    notes: of its Timing, and "timings" has the same of the others. plan: the fields of
     the plan that ran. kernels: what was launched, with registers, spills and shared memory where known.
     way, launch_seconds, empty_seconds: see Timing. began, ended: when it was timed, on the machine's
     monotonic clock, which the driver's samples are taken by.

@@ -9,7 +9,8 @@ in where they can be imported.
 
 `beside` times them. Before any is timed its result is held against ours, which was held against
 float64, with the tolerance of the experiment: one that does something else is left out, with a note
-that says by how much it differs. The fastest of the others counts.
+that says by how much it differs. One that could be captured in no graph, and that Python takes longer
+to launch than it took, is left out, too: its time may be Python's. The fastest of the others counts.
 """
 
 from __future__ import annotations
@@ -71,18 +72,52 @@ def beside(
     except Exception as error:  # noqa: BLE001 - memory, most likely
         notes.append(say("No baseline could be made: {reason}", reason=_first_line(error)))
         return None, notes
-    seconds: dict[str, float] = {}
+    timings: dict[str, Timing] = {}
     for name in errors:
         try:
-            seconds[name] = clock.time(works[name], budget).seconds
+            timing = clock.time(works[name], budget)
         except Exception as error:  # noqa: BLE001
             notes.append(_not_timed(name, error))
-    if not seconds:
-        return None, notes
-    best = min(seconds, key=seconds.__getitem__)
-    others = {name: taken for name, taken in seconds.items() if name != best}
-    found = {"name": best, "seconds": seconds[best], "share": seconds[best] / ours.seconds, "others": others}
-    return {**found, "relative_error": errors[best]}, notes
+            continue
+        if _may_be_python_s(timing):
+            notes.append(
+                say(
+                    "{name} is left out: no graph could hold it, and Python takes {launch:.1f} µs to launch "
+                    "what took {seconds:.1f} µs: the time may be Python's.",
+                    name=name,
+                    launch=1e6 * (timing.launch_seconds or 0.0),
+                    seconds=1e6 * timing.seconds,
+                )
+            )
+            continue
+        timings[name] = timing
+    return (_found(timings, errors, ours), notes) if timings else (None, notes)
+
+
+def _may_be_python_s(timing: Timing) -> bool:
+    """Whether Python's own time may be in it: launched by Python, which takes longer than this took."""
+    return timing.way == "eager" and (timing.launch_seconds or 0.0) > timing.seconds
+
+
+def _found(timings: Mapping[str, Timing], errors: Mapping[str, float], ours: Timing) -> dict[str, Any]:
+    """The baseline as a point keeps it: the fastest, the seconds of the others, and how those were timed."""
+    best = min(timings, key=lambda name: timings[name].seconds)
+    kept = {name: _as_record(timing) for name, timing in timings.items()}
+    fastest = kept.pop(best)
+    return {
+        "name": best,
+        **fastest,
+        "share": timings[best].seconds / ours.seconds,
+        "relative_error": errors[best],
+        "others": {name: timing["seconds"] for name, timing in kept.items()},
+        "timings": kept,
+    }
+
+
+def _as_record(timing: Timing) -> dict[str, Any]:
+    """What tells how far to trust a baseline's time."""
+    names = ("seconds", "low", "high", "runs", "way", "launch_seconds", "empty_seconds")
+    return {**{name: getattr(timing, name) for name in names}, "notes": list(timing.notes)}
 
 
 def _right(
