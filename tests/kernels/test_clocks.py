@@ -89,7 +89,7 @@ def test_the_old_clock_would_have_called_batching_free():
     assert ratio[EventClock] < 1.05
 
 
-def test_python_s_own_time_and_the_empty_pair_stand_beside_the_kernels():
+def test_python_s_own_time_and_that_of_nothing_stand_beside_the_kernels():
     here, work, true = simulated("decode_step, batch 1", "B200")
     timing = GraphClock(here).time(work)
     assert timing.launch_seconds == pytest.approx(238 * US)
@@ -102,15 +102,29 @@ def test_python_s_own_time_and_the_empty_pair_stand_beside_the_kernels():
     assert GraphClock(here).time(work).notes == ()
 
 
-def test_an_empty_pair_is_said_and_not_subtracted():
-    here = pretended("B200", costs=Costs(event_gap=1.5 * US))
-    timing = GraphClock(here).time(here.work(4 * US))
-    assert timing.empty_seconds == pytest.approx(1.5 * US, abs=0.5 * US)
-    assert timing.seconds >= 4 * US
-    (note,) = timing.notes
-    assert note.startswith("Two events with nothing between them read 1.5 µs")
+@pytest.mark.parametrize("true", [4.1, 8, 15, 40])
+@pytest.mark.parametrize("costs", [Costs(head=5 * US), Costs(event_gap=5 * US), Costs(nothing=5 * US)])
+def test_what_a_graph_of_nothing_reads_is_said_and_not_subtracted(true, costs):
+    """Two events with nothing between them would read 0, where a graph's start is what takes long."""
+    here = pretended("B200", costs=costs)
+    timing = GraphClock(here).time(here.work(true * US))
+    assert timing.empty_seconds == pytest.approx(5 * US, abs=0.5 * US)
+    own = 0 if costs.nothing else 5
+    assert timing.seconds == pytest.approx((true + own) * US, rel=0.02, abs=0.5 * US)
+    assert (
+        timing.notes[-1].startswith("A kernel that does nothing reads ") and "may be the" in timing.notes[-1]
+    )
     long = GraphClock(here).time(here.work(400 * US))
     assert long.notes == () and long.seconds == pytest.approx(400 * US, rel=0.03)
+
+
+def test_nothing_is_started_as_the_work_is():
+    """A card with a head for graphs, on which the work can't be one."""
+    here = pretended("H100", costs=Costs(head=5 * US, nothing=1 * US))
+    clock = GraphClock(here)
+    assert clock.time(here.work(8 * US)).empty_seconds == pytest.approx(6 * US, abs=0.6 * US)
+    here.captures = False
+    assert clock.time(here.work(8 * US)).empty_seconds == pytest.approx(1 * US, abs=0.6 * US)
 
 
 @pytest.mark.parametrize("card", BANDWIDTH)

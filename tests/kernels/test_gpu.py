@@ -7,6 +7,7 @@ import weakref
 import pytest
 import torch
 
+from kernels.contract import devices
 from kernels.evidence.timed import cold_cache, gpu
 from kernels.evidence.timed.ceilings import FREE_SHARE, room
 from kernels.evidence.timed.clocks import GraphClock
@@ -108,6 +109,14 @@ def test_overwriting_writes_one_buffer_and_cleaning_reads_another(cuda):
     card.clean()
     assert not written.any() and total == 0.0
     assert read._version == unread  # a line of it that was written would have to go back
+
+
+def test_nothing_is_a_launch_of_the_kernel_that_does_nothing(cuda):
+    started = []
+    with devices.observed(started.append):
+        card = TorchGpu("cpu")
+        card.nothing(), card.nothing()
+    assert [one.label for one in started] == ["noop", "noop"]
 
 
 def test_memory_is_what_the_driver_says(cuda):

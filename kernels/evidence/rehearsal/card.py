@@ -15,6 +15,7 @@ operations, the bytes are those of the tensors that they are given.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +41,7 @@ FREE = 2**30  # bytes that measurements may take: tensors lie in this machine's 
 class Truth:
     """How long things take. kernels, torch: share of the datasheet's rates that ours and torch's reach.
 
-    start: s of the card for starting a kernel.
+    start: s of the card for starting a kernel, be it one that does nothing.
     """
 
     kernels: float = 0.75
@@ -72,7 +73,7 @@ class RehearsalCard:
             l2_bytes=self.row.l2_bytes or 2**25,
             memory=FREE,
             faults=faults,
-            costs=costs,
+            costs=dataclasses.replace(costs, nothing=costs.nothing or truth.start),
         )
         self._timing = False
         self._heard: int | None = None  # launches of a work that is only listened to

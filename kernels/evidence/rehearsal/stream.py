@@ -13,6 +13,7 @@ The card starts what it was given when it is free and goes on by itself while th
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,7 +22,9 @@ from typing import Any
 
 from kernels.evidence.timed.gpu import NotCaptured, Work, flush_bytes
 
+NOTHING = object()  # a kernel that does nothing, as the stream knows it
 QUEUE = 1024  # launches that wait for the card; the host waits to give it more
+DRIFT = 0.02  # s in which a card's clock swings up and down once
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,10 @@ class Kernel:
 class Costs:
     """What the host's calls take, s, and what the card's own stream adds. resolution: of an event.
 
-    noise: standard deviation of a kernel's time, as a share. event_gap: s of the card between the end
-    of one command and the time that an event after it shows.
+    noise: standard deviation of a kernel's time, as a share. drift: the share by which its clock, and so
+    each kernel's time, swings up and down (in DRIFT seconds). event_gap: s of the card between the end
+    of one command and the time that an event after it shows. head: s of the card before the first kernel
+    of each replay of a graph; nothing: s of a kernel that does nothing.
     """
 
     launch: float = 8e-6
@@ -54,6 +59,9 @@ class Costs:
     resolution: float = 0.5e-6
     event_gap: float = 0.0
     noise: float = 0.005
+    drift: float = 0.0
+    head: float = 0.0
+    nothing: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class SimulatedGpu:
 
     bandwidth: bytes/s, of flushing, too. l2_bytes: of the cache. memory: bytes. captures: whether it
     can make graphs; it refuses works that synchronise in any case. seed: of the noise. host: the
-    host's clock, s. launched: what the card was given to run, in order.
+    host's clock, s. launched: what the card was given to run, in order, but for what does nothing.
     """
 
     seconds: Callable[[Any], float | Kernel] = lambda launched: launched
@@ -111,7 +119,7 @@ class SimulatedGpu:
     def launch(self, what: Any, seconds: float | None = None) -> None:
         """Python starts one kernel. seconds: of the host, by default as `costs` says."""
         self._check()
-        if error := self.faults.refused(what):
+        if what is not NOTHING and (error := self.faults.refused(what)):
             raise error
         self.host += self.costs.launch if seconds is None else seconds
         if self._graph is not None:
@@ -180,6 +188,9 @@ class SimulatedGpu:
         self.host = max(self.host, self._free_at) + self.costs.wake
         self._check()
 
+    def nothing(self) -> None:
+        self.launch(NOTHING)
+
     def captured(self, work: Work) -> Work:
         if not self.captures:
             raise NotCaptured("this card can't record graphs")
@@ -238,14 +249,19 @@ class SimulatedGpu:
     def _replay(self, recorded: Sequence[Any]) -> None:
         self._check()
         self.host += self.costs.replay
+        self._queue(self.costs.head)
         for what in recorded:
             self._run(what)
 
     def _run(self, what: Any) -> None:
+        if what is NOTHING:
+            self._queue(self.costs.nothing)
+            return
         true = self.seconds(what)
         kernel = true if isinstance(true, Kernel) else Kernel(true)
         self.launched.append(what)
-        self._queue(self._true(kernel) * max(0.0, self._random.gauss(1.0, self.costs.noise)))
+        swing = 1 + self.costs.drift * math.sin(2 * math.pi * self._free_at / DRIFT)
+        self._queue(self._true(kernel) * swing * max(0.0, self._random.gauss(1.0, self.costs.noise)))
         self._broken = self._broken or self.faults.illegal(what)
 
     def _true(self, kernel: Kernel) -> float:

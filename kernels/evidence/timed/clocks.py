@@ -22,7 +22,7 @@ FIRST, FEWEST, MOST = 5, 10, 200  # runs between events: to see how long they ta
 ENOUGH = 1.0  # seconds: where the first runs took so long, they are the measurement
 COVERED = 1.5  # times as long as Python takes, at least, an uncaptured work waits behind the flushing
 MOST_FLUSHES = 32  # before one run
-EMPTY_SHARE = 0.1  # of a time: an empty pair of events that is more of it is worth a note
+EMPTY_SHARE = 0.1  # of a time: what a kernel that does nothing reads is worth a note where it is more
 
 Cold = Literal["overwritten", "clean"]
 
@@ -32,8 +32,8 @@ class Timing:
     """Seconds of one run: the median, the 20th and 80th percentile, and how many runs.
 
     way: how the work was started: "graph", "eager", or "" where nobody asked. launch_seconds:
-    Python's own time of starting the work. empty_seconds: of two events with nothing between. notes:
-    what a reader of the time should know.
+    Python's own time of starting the work. empty_seconds: what the same clock reads of a kernel that
+    does nothing and is started the same way. notes: what a reader of the time should know.
     """
 
     seconds: float
@@ -118,15 +118,17 @@ class GraphClock:
     cold: "clean" or "overwritten", see `cold_cache`; overwriting alone leaves lines that the card
     writes back while the work runs.
 
-    The time of an empty pair of events is kept beside the work's and not taken off it. What stands
-    between two events overlaps with the start of a kernel, so the difference may be shorter than the
-    kernel was; a time that is never too short keeps "beats the floor" an alarm.
+    A graph's start takes the card a few microseconds before its first kernel runs. So a graph of a
+    kernel that does nothing (`kernels.noop`) is timed as well, once, and its time is kept beside the
+    work's and not taken off it. What stands there overlaps with the work, so the difference may be
+    shorter than the kernel was; a time that is never too short keeps "beats the floor" an alarm.
     """
 
     def __init__(self, gpu: Gpu, cold: Cold = "clean") -> None:
         self.gpu, self.cold = gpu, cold
         self._flush = gpu.clean if cold == "clean" else gpu.overwrite
-        self._flush_seconds = self._empty = 0.0
+        self._flush_seconds = 0.0
+        self._empty: dict[bool, float] = {}  # by whether a graph starts it
 
     def time(self, work: Work, budget: float = 0.3) -> Timing:
         """Seconds of one run of `work`; it is run a few times first, which also compiles it."""
@@ -136,9 +138,8 @@ class GraphClock:
         launch = python_seconds(gpu, work, budget / 4)
         self._know_itself()
         step, reason = graph_or_eager(gpu, work)
-        flushes = 1
-        if reason:
-            flushes = min(MOST_FLUSHES, math.ceil(COVERED * launch / self._flush_seconds))
+        flushes = self._flushes(launch) if reason else 1
+        empty = self._of_nothing(graph=not reason)
         step()  # a graph's first start carries it to the card
         gpu.synchronize()
         began = gpu.now()
@@ -152,20 +153,38 @@ class GraphClock:
             timing,
             way="eager" if reason else "graph",
             launch_seconds=launch,
-            empty_seconds=self._empty,
-            notes=self._notes(timing.seconds, launch, flushes, reason),
+            empty_seconds=empty,
+            notes=self._notes(timing.seconds, launch, empty, flushes, reason),
         )
 
     def _know_itself(self) -> None:
-        """Once: how long the flushing takes, and what two events with nothing between them read."""
+        """Once: how long the flushing takes."""
         if not self._flush_seconds:
-            gpu, nothing = self.gpu, lambda: None
+            gpu = self.gpu
             self._flush()
             gpu.synchronize()
-            self._empty = statistics.median(between(gpu, nothing, self._flush, FEWEST))
-            self._flush_seconds = statistics.median(between(gpu, self._flush, nothing, FEWEST)) or 1e-9
+            self._flush_seconds = statistics.median(between(gpu, self._flush, lambda: None, FEWEST)) or 1e-9
 
-    def _notes(self, seconds: float, launch: float, flushes: int, reason: str) -> tuple[str, ...]:
+    def _flushes(self, launch: float) -> int:
+        """How many must go before a work that Python launches in so many seconds, to hide that."""
+        return min(MOST_FLUSHES, math.ceil(COVERED * launch / self._flush_seconds))
+
+    def _of_nothing(self, graph: bool) -> float:
+        """Once for each way of starting: seconds that a kernel reads that does nothing."""
+        if graph not in self._empty:
+            gpu = self.gpu
+            gpu.nothing()  # which compiles it
+            gpu.synchronize()
+            flushes = 1 if graph else self._flushes(python_seconds(gpu, gpu.nothing, 0.0))
+            step = gpu.captured(gpu.nothing) if graph else gpu.nothing
+            step()
+            gpu.synchronize()
+            self._empty[graph] = statistics.median(between(gpu, step, self._flush, FEWEST, flushes))
+        return self._empty[graph]
+
+    def _notes(
+        self, seconds: float, launch: float, empty: float, flushes: int, reason: str
+    ) -> tuple[str, ...]:
         said = []
         if reason:
             said.append(say("Launched by Python, not from a graph: {reason}", reason=reason))
@@ -180,12 +199,12 @@ class GraphClock:
                     kernels=1e6 * seconds,
                 )
             )
-        if self._empty > EMPTY_SHARE * seconds:
+        if empty > EMPTY_SHARE * seconds:
             said.append(
                 say(
-                    "Two events with nothing between them read {empty:.1f} µs: that much of {seconds:.1f} µs "
-                    "may be the clock's own.",
-                    empty=1e6 * self._empty,
+                    "A kernel that does nothing reads {empty:.1f} µs where it is started the same way: that "
+                    "much of {seconds:.1f} µs may be the start's and the clock's own.",
+                    empty=1e6 * empty,
                     seconds=1e6 * seconds,
                 )
             )

@@ -41,6 +41,9 @@ class Gpu(Protocol):
     def synchronize(self) -> None:
         """Wait until the card has done all that it was given; its errors come out here."""
 
+    def nothing(self) -> None:
+        """Start a kernel that does nothing: what a clock reads of it is the start's and the clock's own."""
+
     def captured(self, work: Work) -> Work:
         """The launches of `work`, recorded once, as something that starts them all at once.
 
@@ -90,6 +93,7 @@ class TorchGpu:
         self._torch, self._device = torch, device
         self._flush_bytes = flush_bytes(l2_bytes)
         self._buffers: tuple[Any, Any, Any] | None = None
+        self._one: Any = None  # what the kernel that does nothing is given
 
     def now(self) -> float:
         return time.perf_counter()
@@ -105,6 +109,13 @@ class TorchGpu:
 
     def synchronize(self) -> None:
         self._torch.cuda.synchronize()
+
+    def nothing(self) -> None:
+        from kernels import noop  # as late as torch
+
+        if self._one is None:
+            self._one = self._torch.zeros(1, device=self._device)
+        noop.noop(self._one)
 
     def captured(self, work: Work) -> Work:
         """See Gpu. Warm and compiled before it is recorded, on a stream of its own, as torch asks for."""
