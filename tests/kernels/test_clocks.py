@@ -185,13 +185,19 @@ def test_nothing_of_the_last_run_is_in_the_cache():
 
 
 def reads(here, card):
-    seconds = L2[card] / BANDWIDTH[card]
-    return [here.work(Kernel(seconds, L2[card], f"buffer {i}")) for i in range(cold_cache.BUFFERS)]
+    seconds, start = L2[card] / BANDWIDTH[card], here.costs.nothing
+    kernels = [Kernel(seconds, L2[card], f"buffer {i}", start) for i in range(cold_cache.BUFFERS)]
+    return [here.work(kernel) for kernel in kernels]
 
 
+STARTS = [Costs(), Costs(head=5 * US), Costs(head=3 * US, nothing=1.5 * US, event_gap=1 * US)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("costs", STARTS)
 @pytest.mark.parametrize("card", BANDWIDTH)
-def test_where_written_lines_cost_time_the_cache_is_cleaned(card):
-    here = pretended(card)
+def test_where_written_lines_cost_time_the_cache_is_cleaned(card, costs, seed):
+    here = pretended(card, costs=costs, seed=seed)
     found = cold_cache.decide(here, reads(here, card), L2[card])
     assert found.kept == "clean"
     assert found.overwritten == pytest.approx(2 * found.clean, rel=0.05)  # as much goes back as is read
@@ -228,9 +234,13 @@ class ReadsBringBack(SimulatedGpu):
         self._cached["buffer 0"] = self.l2_bytes // 4
 
 
-def test_a_clean_cache_that_is_a_warm_one_is_not_kept():
-    here = ReadsBringBack(bandwidth=BANDWIDTH["H100"], l2_bytes=L2["H100"])
-    found = cold_cache.decide(here, reads(here, "H100"), L2["H100"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("costs", STARTS)
+@pytest.mark.parametrize("card", BANDWIDTH)
+def test_a_clean_cache_that_is_a_warm_one_is_not_kept(card, costs, seed):
+    """Also where a graph's start takes as long as what the warm data saves."""
+    here = ReadsBringBack(bandwidth=BANDWIDTH[card], l2_bytes=L2[card], costs=costs, seed=seed)
+    found = cold_cache.decide(here, reads(here, card), L2[card])
     assert found.clean == pytest.approx(0.75 * found.in_turn, rel=0.05)
     assert found.kept == "overwritten"
 

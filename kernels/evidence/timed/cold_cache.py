@@ -11,6 +11,10 @@ since, several caches full of them, so each read is cold, and the cache is clean
 faster than that left data in the cache. Of those that don't, the shorter time is kept: the longer
 one holds traffic that isn't the kernel's. Where both agree it is overwriting, which is what others
 do (Triton's do_bench), and half as long.
+
+A start of a graph takes a few microseconds: of one read a good part, of the reads in turn, which are one
+graph, next to nothing. So from each time that of a graph goes off which starts as many kernels that do
+nothing. What is left is not a time of a read (starts overlap with work), but the three can be compared.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ WARM = 0.05  # of a time: a read that takes so much less than in turn found some
 class ColdCache:
     """Seconds of one read of bytes_read bytes: after overwriting, after cleaning, from buffers in turn.
 
-    kept: which of the first two the clock uses.
+    Each without what a start takes, see above. kept: which of the first two the clock uses.
     """
 
     kept: Cold
@@ -54,14 +58,23 @@ def decide(gpu: Gpu, reads: Sequence[Work], bytes_each: int, budget: float = 0.0
     bytes_each: of one read, about a cache full; all but one of `reads` must overflow the cache.
     """
     ways: tuple[Cold, ...] = ("overwritten", "clean")
-    times = {way: GraphClock(gpu, way).time(reads[0], budget).seconds for way in ways}
-    rounds = GraphClock(gpu, "clean").time(lambda: [read() for read in [*reads] * ROUNDS], budget)
-    in_turn = rounds.seconds / (ROUNDS * len(reads))
+    clocks = {way: GraphClock(gpu, way) for way in ways}
+    times = {way: _without_starts(clock, reads[:1], budget) for way, clock in clocks.items()}
+    in_turn = _without_starts(clocks["clean"], [*reads] * ROUNDS, budget)
     overwritten, clean = times["overwritten"], times["clean"]
     cold = {way: seconds for way, seconds in times.items() if seconds > (1 - WARM) * in_turn} or times
     agree = abs(overwritten - clean) <= SAME * clean
     kept = "overwritten" if agree else min(cold, key=cold.__getitem__)
     return ColdCache(kept, overwritten, clean, in_turn, bytes_each)
+
+
+def _without_starts(clock: GraphClock, reads: Sequence[Work], budget: float) -> float:
+    """Seconds of each of these reads, less what as many starts take."""
+    nothing = [clock.gpu.nothing] * len(reads)
+    whole, starts = (
+        clock.time(lambda w=works: [work() for work in w], budget).seconds for works in (reads, nothing)
+    )
+    return max(0.0, whole - starts) / len(reads)
 
 
 def gpu_clock(
