@@ -152,8 +152,14 @@ class Children:
     def ask(
         self, request: Mapping[str, Any], *, until: float | None = None, ahead: bool = True
     ) -> Iterator[Event]:
-        """What a child of its own tells of `request`; see Child.events. ahead: another request follows."""
+        """What a child of its own tells of `request`; see Child.events.
+
+        ahead: others may start beside it. Without, it has the machine for itself: those that were started
+        are ended, as they may still import, and Python's own time is what it measures.
+        """
         child = self._next()
+        if not ahead:
+            self.close()
         while ahead and len(self._spares) < self._ahead:
             self._spares.append(self._start())
         return child.events(request, self._patience, until)

@@ -26,6 +26,7 @@ from kernels.measure.work import AGAIN, Job, Sizes, jobs, missing, sentence, wit
 
 DEATHS = 2  # children that may die at one kernel before the rest of it is left out
 SECONDS = {False: 0.3, True: 0.1}  # of timing a point, by whether it must be quick
+QUIET = ("launches",)  # tasks that time Python itself: no other child may import beside them
 BUDGET_SPENT = "the minutes were spent before its turn"
 AT_THE_END = 3.0  # seconds that the driver's tool may take then
 
@@ -158,7 +159,7 @@ class Run:
             return "late"
         shared = {"bench": self.bench, "cold": self.record.get("cold_cache")}
         try:
-            for event in self.ask({**shared, **what}, until=self.until):
+            for event in self.ask({**shared, **what}, until=self.until, ahead=what["task"] not in QUIET):
                 if event["is"] == "lost":
                     self._note(f"The card answered no more, and another process went on: {event['reason']}")
                     return "lost"

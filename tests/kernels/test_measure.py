@@ -22,7 +22,7 @@ from kernels.evidence.recorded.write import ROOT
 from kernels.evidence.timed import dram
 from kernels.evidence.timed.ceilings import DATASHEET, Ceilings
 from kernels.measure import __main__, command, counters, work
-from kernels.measure.children import PATIENCE, Children, Died, TooLate
+from kernels.measure.children import PATIENCE, Child, Children, Died, TooLate
 from kernels.measure.report import ending, table
 from kernels.measure.run import BUDGET_SPENT, Run
 from tests.kernels import fake_child
@@ -348,7 +348,8 @@ class Day:
             record, tmp_path / "x.json", CARD, self.ask, self.told.append, until, now=lambda: self.now
         )
 
-    def ask(self, request, until):
+    def ask(self, request, until, ahead):
+        assert ahead == (request["task"] != "launches"), "which times Python itself"
         self.asked.append(request["task"])
         for sizes in request.get("sizes", request.get("kernels", [None])):
             takes = self.seconds.get(request["task"], 0.0)
@@ -717,15 +718,37 @@ def test_a_child_that_is_started_ahead_does_the_next_work():
     list(children.ask({"task": "describe"}))
     first, second = children._spares
     assert first.alive and second.alive
-    list(children.ask({"task": "describe"}, ahead=False))
-    assert not first.alive and list(children._spares) == [second]
-    os.killpg(second._process.pid, signal.SIGKILL)
-    second._process.wait()
-    list(children.ask({"task": "describe"}, ahead=False))  # by a fresh one
     list(children.ask({"task": "describe"}))
+    assert not first.alive and children._spares[0] is second
     ahead = list(children._spares)
     children.close()
     assert len(ahead) == 2 and not any(child.alive for child in ahead) and not children._spares
+
+
+def test_a_child_that_has_the_machine_for_itself_was_started_ahead_and_ends_the_others():
+    children = Children([sys.executable, str(FAKE), "{}"], spares=2)
+    list(children.ask({"task": "describe"}))
+    first, second = children._spares
+    told = children.ask({"task": "describe"}, ahead=False)
+    assert first.alive and not second.alive and not children._spares, "before it is asked"
+    assert [event["is"] for event in told] == ["device"] and not first.alive
+    list(children.ask({"task": "describe"}, ahead=False))  # by a fresh one
+    assert not children._spares
+
+
+def test_while_launches_are_timed_no_other_child_imports_beside_them(tmp_path, monkeypatch):
+    """What Python takes for a launch is measured: a child that imports torch would take a core of it."""
+    beside, answers = {}, Child.events
+
+    def events(child, request, *rest):
+        beside[request["task"]] = sum(one.alive for one in started if one is not child)
+        return answers(child, request, *rest)
+
+    started, start = [], Children._start
+    monkeypatch.setattr(Children, "_start", lambda self: started.append(start(self)) or started[-1])
+    monkeypatch.setattr(Child, "events", events)
+    measured(tmp_path, seconds=60, launches=True)
+    assert beside["launches"] == 0 and beside["points"] > 0
 
 
 def test_a_child_is_gone_when_its_work_is_over_however_it_ended():
