@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from book import catalog, roofline
 from book.drawing.number_text import number, si
 from book.drawing.tables import EMPTY, Cell, Column, Heading, Html, Table, sortable, table
 from book.say import say
-from kernels.evidence import recorded, timed
+from kernels.contract.experiment import Experiment
+from kernels.evidence import alarm, recorded
 from kernels.evidence.experiments import all_experiments
-from kernels.evidence.recorded import goals, schema
+from kernels.evidence.recorded import goals, limits, schema, write
 from kernels.evidence.sweeps import described
 
 COMMAND = "python -m kernels.measure --minutes 8 --out my-card.json"
@@ -64,33 +64,42 @@ def times(records: Iterable[recorded.Record] | None = None, *, rehearsals: bool 
     """
     known = all_experiments()
     found = [
-        _kept(record, known[sweep["experiment"]], sweep["dtype"], point)
+        _kept(record, known[sweep["experiment"]], sweep, point)
         for record in recorded.measured(
             recorded.load_all() if records is None else records, rehearsals=rehearsals
         )
         for sweep in record["sweeps"]
         if sweep["experiment"] in known
         for point in sweep["points"]
-        if not point["alarms"]
+        if not point["alarms"] and not _impossible(record, known[sweep["experiment"]], sweep["dtype"], point)
     ]
     order = list(known)
     return tuple(sorted(found, key=lambda one: (order.index(one.kernel), one.card)))
 
 
-def _kept(record: recorded.Record, experiment: Any, dtype: str, point: Mapping[str, Any]) -> Kept:
-    name = recorded.card_of(record)
-    card = catalog.accelerator(name) if name else None
-    peak = timed.peak_of(experiment, card, dtype) if card else None
+def _impossible(
+    record: recorded.Record, experiment: Experiment, dtype: str, point: Mapping[str, Any]
+) -> bool:
+    """Whether it beats its floor; of a card that the catalog lacks, that of the best rates of all rows."""
+    floor = limits.of(record).floor(experiment, dtype, point["sizes"])
+    return floor is not None and bool(alarm.against_floor(point["seconds"], floor))
+
+
+def _kept(
+    record: recorded.Record, experiment: Experiment, sweep: Mapping[str, Any], point: Mapping[str, Any]
+) -> Kept:
+    most, dtype = limits.of(record), sweep["dtype"]
+    tops = record["ceilings"].get(sweep.get("arithmetic", dtype))
     cost = experiment.formula(dtype, **point["sizes"])
     vendor = point.get("baseline") or {}
     return Kept(
         experiment.key,
-        recorded.device_of(record, card.short_name if card else ""),
+        recorded.device_of(record, most.rows[0].short_name if most.known else ""),
         dtype,
         point["sizes"],
         point["seconds"],
-        roofline.time(cost.flops, cost.bytes, peak, card.bandwidth) if card and peak else None,
-        point.get("of_roof"),
+        most.floor(experiment, dtype, point["sizes"]) if most.known else None,
+        write.of_roof(cost, point["seconds"], tops) if tops else None,
         vendor.get("name", ""),
         vendor.get("seconds"),
         record["date"][:10],

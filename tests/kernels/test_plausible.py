@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from book import catalog
-from kernels.evidence import recorded
+from kernels.evidence import record_tables, recorded
 from kernels.evidence.recorded import __main__ as command
 from kernels.evidence.recorded import plausible, schema
 from kernels.evidence.recorded.write import ROOT
@@ -93,6 +93,43 @@ FAULTS = {
         lambda rate: 2 * rate,
         "ceilings.bf16: Impossible result: the arithmetic rate is 170 %",
     ),
+    "a share that is none": ((*POINT, "of_roof"), 42.0, "of_roof = 42: by the formula .* was edited"),
+    "a share of bandwidth": ((*POINT, "of_bandwidth"), 0.99999, "of_bandwidth = 0.99999: by the formula"),
+    "a share of the peak": ((*POINT, "of_peak"), 3.0, "of_peak = 3: by the formula"),
+    "a share of the datasheet": ((*POINT, "of_datasheet"), 9.9, "of_datasheet = 9.9: by the formula"),
+    "a low below the floor": ((*POINT, "low"), 1e-12, "low = 1e-12: Impossible result"),
+    "a counter that saw too much": ((*POINT, "dram_bytes"), 1e30, "the counter saw more than this run"),
+    "a vendor of days": (
+        (*POINT, "baseline"),
+        {"name": "torch.matmul", "seconds": 1e6},
+        "over 100 times ours, isn't its kernel's",
+    ),
+    "another vendor faster than light": (
+        (*POINT, "baseline", "others"),
+        {"torch mm": 1e-9},
+        "baseline torch mm: Impossible result: the speed",
+    ),
+    "a vendor's share": ((*POINT, "baseline", "share"), 5.0, "baseline.share = 5: its seconds over ours"),
+    "a bandwidth that isn't the best": (
+        ("ceilings", "bf16", "bandwidths"),
+        {"torch copy": 1.0},
+        "ceilings.bf16.bandwidth = .*: it must be the best of bandwidths",
+    ),
+    "a peak that isn't the best": (
+        ("ceilings", "bf16", "peaks"),
+        {"torch": 1.0},
+        "ceilings.bf16.peak = .*: it must be the best of peaks",
+    ),
+    "a datasheet that is none": (
+        ("ceilings", "bf16", "peak_by"),
+        "the datasheet, not measured",
+        "bf16.peak = .*: it is not the datasheet's",
+    ),
+    "ceilings of another dtype": (("ceilings", "bf16", "dtype"), "fp4", "it is kept as bf16"),
+    "ceilings of no dtype": (("ceilings", "int3"), made()["ceilings"]["bf16"], "int3: the catalog has no"),
+    "a name that says no card": (("device", "name"), "NVIDIA GeForce GTX 1080 Ti", "doesn't say that; take"),
+    "no memory": (("device", "memory_bytes"), None, "device.memory_bytes is missing"),
+    "no processors": (("device", "sm_count"), None, "device.sm_count is missing"),
     "no ceiling": (("ceilings",), {}, "linear: ceilings.bf16 is missing.*measure again"),
     "a kernel of nobody": (("sweeps", 0, "experiment"), "torch linear", "'torch linear' is no kernel"),
     "a dtype that it hasn't": (("sweeps", 0, "dtype"), "int3", "linear: dtype = 'int3': choose bf16"),
@@ -149,6 +186,23 @@ def test_a_time_below_the_floor_is_found_though_the_record_says_nothing_of_it():
         "linear, bf16, m = 1, k = 8,192, n = 8,192: Impossible result: the bandwidth is 160"
     )
     assert "the ceiling measured in this run" in roof
+
+
+def test_a_card_of_no_row_is_held_to_the_best_of_all():
+    record = made()
+    record["device"] |= {"name": "NVIDIA Wonder 9000", "accelerator": None}
+    assert complaints(record) == ()
+    for sweep in record["sweeps"]:
+        for point in sweep["points"]:
+            slower(point, 1e-6)
+            point["baseline"]["seconds"] *= 1e-6
+    for kept in record["ceilings"].values():
+        for name in ("bandwidth", "peak"):
+            kept[name] *= 1e6
+            kept[f"{name}s"] = {kept[f"{name}_by"]: kept[name]}
+    found = complaints(record)
+    assert sum("best rates of the whole catalog" in words for words in found) >= 7
+    assert record_tables.times([record]) == ()
 
 
 def test_more_work_that_took_much_less_time_is_found_and_a_little_less_is_not():

@@ -53,6 +53,20 @@ def test_an_impossible_time_is_not_listed():
     assert len(record_tables.times([record])) == len(record_tables.times([made()])) - 1
 
 
+def test_a_time_below_the_floor_is_not_listed_though_nothing_was_said_of_it():
+    record = made()
+    record["sweeps"][0]["points"][0]["seconds"] /= 2
+    assert len(record_tables.times([record])) == len(record_tables.times([made()])) - 1
+
+
+def test_the_share_of_the_roof_is_computed_whatever_the_point_says():
+    record = made()
+    for one in record["sweeps"][0]["points"]:
+        one["of_roof"] = 42.0
+    assert record_tables.times([record]) == record_tables.times([made()])
+    assert 0.8 < record_tables.times([record])[-1].of_roof < 1
+
+
 def test_what_is_no_kernel_of_the_book_is_not_listed():
     record = made()
     record["sweeps"][0]["experiment"] = "torch linear"

@@ -119,9 +119,17 @@ def _judged(goal: Goal, record: recorded.Record, rehearsals: bool) -> Iterator[O
         Outcome(goal, sweep["dtype"], tuple(ratios))
         for one in recorded.measured([record], rehearsals=rehearsals)
         for sweep in one["sweeps"]
-        if sweep["experiment"] == goal.kernel and (ratios := goal.ratios(sweep["points"]))
+        if sweep["experiment"] == goal.kernel and (ratios := goal.ratios(_with_shares(one, sweep)))
     ]
     yield from found or [Outcome(goal)]
+
+
+def _with_shares(record: recorded.Record, sweep: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The points of a sweep, each with its share of the bandwidth of the run, whatever share it says."""
+    kept = record["ceilings"].get(sweep.get("arithmetic", sweep["dtype"]))
+    if kept is None:
+        return [{**point, "of_bandwidth": None} for point in sweep["points"]]
+    return [{**point, "of_bandwidth": point["bytes_per_s"] / kept["bandwidth"]} for point in sweep["points"]]
 
 
 def _of_torch(point: Mapping[str, Any]) -> float | None:

@@ -81,6 +81,14 @@ def of_device(record: recorded.Record, card: Accelerator | None) -> Iterator[str
             f"device.accelerator = {claimed!r}: a driver that says {device['name']!r} speaks of {named.id}; "
             "correct it."
         )
+    elif claimed and named is None:
+        yield (
+            f"device.accelerator = {claimed!r}: a driver that says {device['name']!r} doesn't say that; take "
+            "it out, or give the catalog's row this name."
+        )
+    for name in ("memory_bytes", "sm_count"):
+        if not device.get(name):
+            yield f"device.{name} is missing: it tells a whole card from a part of one; measure again."
     if card is None:
         return
     memory, processors = device.get("memory_bytes"), device.get("sm_count")

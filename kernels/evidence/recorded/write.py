@@ -8,6 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from book import roofline
+from book.cost import Cost
 from kernels.evidence import recorded
 from kernels.evidence.timed.ceilings import Ceilings
 from kernels.evidence.timed.machine import Device, commit, facts, software
@@ -54,6 +56,11 @@ def ceilings_of(kept: Mapping[str, Any]) -> Ceilings:
     """The ceilings that a record keeps."""
     known = {field.name for field in fields(Ceilings)}
     return Ceilings(**{n: tuple(v) if n == "notes" else v for n, v in kept.items() if n in known})
+
+
+def of_roof(cost: Cost, seconds: float, kept: Mapping[str, Any]) -> float:
+    """The share of what the ceilings that a record keeps allow for this work, in `seconds`."""
+    return roofline.time(cost.flops, cost.bytes, kept["peak"], kept["bandwidth"]) / seconds
 
 
 def point_as_record(point: Mapping[str, Any]) -> dict[str, Any]:
