@@ -51,21 +51,44 @@ def pretended(card, **options):
     return SimulatedGpu(bandwidth=BANDWIDTH[card], l2_bytes=L2[card], **options)
 
 
-def simulated(case, card, seed=0):
+def simulated(case, card, seed=0, **options):
     """The card, the work as it comes, and the true time."""
     true, python, launches, _ = CASES[case, card]
-    here = pretended(card, seed=seed)
+    here = pretended(card, seed=seed, **options)
     return here, here.work(*[true * US / launches] * launches, launch=python * US / launches), true * US
 
 
+def moving(case, card, seed=0, **options):
+    """As `simulated`, but each launch moves what the card's bandwidth allows in its time."""
+    true, python, launches, _ = CASES[case, card]
+    each = true * US / launches
+    kernels = [Kernel(each, int(each * BANDWIDTH[card]), f"data {i}") for i in range(launches)]
+    here = pretended(card, seed=seed, **options)
+    return here, here.work(*kernels, launch=python * US / launches), true * US
+
+
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("head", [0, 5])
 @pytest.mark.parametrize(("case", "card"), CASES)
-def test_the_clock_of_graphs_reads_the_kernels_own_time(case, card, seed):
-    here, work, true = simulated(case, card, seed)
-    timing = GraphClock(here, "overwritten").time(work)  # the shorter flushing hides less
-    assert timing.seconds == pytest.approx(true, rel=0.03)
+def test_the_clock_of_a_card_reads_the_kernels_own_time_and_a_graph_s_head(case, card, head, seed):
+    """Never too short, and within 3 % of both, on a card whose clock swings; what the head is, it says."""
+    costs = Costs(head=head * US, nothing=1 * US, noise=0.01, drift=0.01)
+    here, work, true = moving(case, card, seed, costs=costs)
+    clock, _ = cold_cache.gpu_clock(CARD, here, reads(here, card))
+    timing = clock.time(work)
+    step = here.costs.resolution
+    assert 0.98 * true - step <= timing.seconds <= 1.03 * (true + head * US) + step
     assert timing.low <= timing.seconds <= timing.high and timing.runs >= 10
     assert timing.way == "graph"
+    assert timing.empty_seconds == pytest.approx((head + 1) * US, abs=step)
+
+
+@pytest.mark.parametrize(("case", "card"), CASES)
+def test_behind_a_written_cache_each_of_them_would_have_paid_for_what_goes_back(case, card):
+    here, work, true = moving(case, card)
+    late = GraphClock(here, "overwritten").time(work).seconds - true
+    written_back = min(true, L2[card] / BANDWIDTH[card])
+    assert late == pytest.approx(written_back, rel=0.1, abs=1 * US) and late > 0.04 * true
 
 
 @pytest.mark.parametrize(("case", "card"), CASES)
