@@ -65,6 +65,35 @@ def test_torch_has_a_form_of_attention_that_each_of_its_kernels_takes(experiment
     assert asked == [(False, True), (True, False)]
 
 
+@pytest.mark.parametrize("experiment", [flash_attention.experiment, decode_attention.experiment])
+def test_each_of_torch_s_kernels_of_attention_that_takes_the_work_has_a_name(experiment, monkeypatch):
+    """On this CPU torch has its flash kernel and no cuDNN: a backend that refuses is not there."""
+    each_way = baselines._each_way
+    cuda = types.SimpleNamespace(device=types.SimpleNamespace(type="cuda"))
+    monkeypatch.setattr(baselines, "_each_way", lambda name, work, _: each_way(name, work, cuda))
+    inputs = inputs_of(experiment, "fp16")
+    by, used = baselines.sdpa_kernel, []
+
+    def remembered(backend):
+        used.append(backend.name)
+        return by(backend)
+
+    monkeypatch.setattr(baselines, "sdpa_kernel", remembered)
+    works = baselines.of(experiment, inputs, "fp16")
+    other = "repeat_interleave" if experiment is flash_attention.experiment else "unflatten"
+    assert list(works) == [f"{baselines.ATTENTION}, flash", f"{baselines.ATTENTION}, {other}, flash"]
+    assert set(used) == {"CUDNN_ATTENTION", "FLASH_ATTENTION", "EFFICIENT_ATTENTION"}
+    used.clear()
+    expected = experiment.expected(inputs)
+    for work in works.values():
+        assert relative_error((work(),), expected) <= experiment.tolerance("fp16")
+    assert used == ["FLASH_ATTENTION"] * 2
+    # where all refuse, torch takes what it takes
+    monkeypatch.setattr(baselines, "BACKENDS", {"cudnn": "CUDNN_ATTENTION"})
+    works = baselines.of(experiment, inputs, "fp16")
+    assert list(works) == [baselines.ATTENTION, f"{baselines.ATTENTION}, {other}"]
+
+
 def test_a_dtype_that_the_vendor_has_nothing_in_has_no_baseline():
     experiment = decode_attention.experiment
     assert baselines.of(experiment, inputs_of(experiment, "fp8"), "fp8") == {}

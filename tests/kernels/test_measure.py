@@ -666,7 +666,9 @@ def _python(code):
 
 def test_provenance_is_complete():
     record = write.empty(CARD, "python -m kernels.measure --out x.json")
-    assert json.loads(json.dumps(record))["software"].keys() >= {"python", "torch", "triton", "numpy", "cuda"}
+    assert json.loads(json.dumps(record))["software"].keys() >= {
+        "python", "torch", "triton", "numpy", "cuda", "cudnn",
+    }  # fmt: skip
     assert record["commit"] and record["date"].endswith("+00:00")
 
 

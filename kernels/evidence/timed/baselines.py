@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from book.say import say
 from kernels.contract.experiment import Experiment
@@ -32,6 +34,9 @@ from kernels.evidence.timed.clocks import Clock, Timing
 Work = Callable[[], Any]
 Works = dict[str, Work]
 SIXTEEN = ("bf16", "fp16")
+ATTENTION = "torch scaled_dot_product_attention"
+# Its fast kernels, as a name has them and as torch's SDPBackend does
+BACKENDS = {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}
 
 
 def of(experiment: Experiment, inputs: Mapping[str, Any], dtype: str) -> Works:
@@ -231,16 +236,13 @@ def _append(_: Experiment, k, v, k_cache, v_cache, positions) -> Works:
 def _flash(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Works:
     """q[batch, length, heads, head_dim], causal."""
     across = [x.transpose(1, 2) for x in (q, k, v)]
-    works: Works = {
-        "torch scaled_dot_product_attention": lambda: _attention(*across, is_causal=True).transpose(1, 2)
-    }
+    works = _each_way(ATTENTION, lambda: _attention(*across, is_causal=True).transpose(1, 2), q)
     if q.shape[2] != k.shape[2]:
         # Where flash-attention can't be had (a T4), torch's other fast kernel takes no shared KV heads.
         each = q.shape[2] // k.shape[2]
         same = [across[0], *(x.repeat_interleave(each, 1) for x in across[1:])]
-        works["torch scaled_dot_product_attention, repeat_interleave"] = lambda: _attention(
-            *same, is_causal=True
-        ).transpose(1, 2)
+        work = lambda: _attention(*same, is_causal=True).transpose(1, 2)  # noqa: E731
+        works |= _each_way(f"{ATTENTION}, repeat_interleave", work, q)
     if flash := _if_there("flash_attn", "flash_attn_func", q):
         works["flash_attn"] = lambda: flash(q, k, v, causal=True)
     prefill = _if_there("flashinfer", "single_prefill_with_kv_cache", q)
@@ -266,13 +268,12 @@ def _unfused(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -
 def _decode(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, lengths: Any = None) -> Works:
     """q[batch, heads, head_dim], one token a sequence."""
     one = q[:, :, None]
-    works: Works = {"torch scaled_dot_product_attention": lambda: _attention(one, k, v)[:, :, 0]}
+    works = _each_way(ATTENTION, lambda: _attention(one, k, v)[:, :, 0], q)
     if q.shape[1] != k.shape[1]:
         # The heads of a KV head in the place of its queries: each of torch's kernels takes that.
         rows_of = q.unflatten(1, (k.shape[1], -1))
-        works["torch scaled_dot_product_attention, unflatten"] = lambda: _attention(rows_of, k, v).flatten(
-            1, 2
-        )
+        work = lambda: _attention(rows_of, k, v).flatten(1, 2)  # noqa: E731
+        works |= _each_way(f"{ATTENTION}, unflatten", work, q)
     if flash := _if_there("flash_attn", "flash_attn_with_kvcache", q):
         rows, keys, values = q[:, None], k.transpose(1, 2), v.transpose(1, 2)
         works["flash_attn"] = lambda: flash(rows, keys, values)[:, 0]
@@ -280,6 +281,38 @@ def _decode(_: Experiment, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, le
     if decode and len(q) == 1:
         works["flashinfer"] = lambda: decode(q[0], k[0], v[0], kv_layout="HND")[None]
     return works
+
+
+def _each_way(name: str, work: Work, like: torch.Tensor) -> Works:
+    """`work` by each of torch's fast kernels of attention that takes it here, a name for each.
+
+    Which one torch takes by itself changes with its version and the card. Where none of them takes it,
+    or on a CPU, that one is all there is.
+    """
+    known = SDPBackend.__members__ if like.device.type == "cuda" else {}
+    works = {f"{name}, {which}": _by(known[one], work) for which, one in BACKENDS.items() if one in known}
+    return {which: one for which, one in works.items() if _runs(one)} or {name: work}
+
+
+def _by(backend: SDPBackend, work: Work) -> Work:
+    def run() -> Any:
+        with sdpa_kernel(backend):
+            return work()
+
+    return run
+
+
+def _runs(work: Work) -> bool:
+    """Whether it runs; torch warns of each reason why it doesn't, and raises then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            work()
+        except torch.OutOfMemoryError:
+            return True  # no refusal: said when it is held against ours
+        except RuntimeError:
+            return False
+    return True
 
 
 def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **options: Any) -> torch.Tensor:

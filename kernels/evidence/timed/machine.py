@@ -199,7 +199,9 @@ def software() -> dict[str, str | None]:
     import torch
 
     # torch's own: its wheel's version tells which CUDA it was built for
-    return {**found, "torch": torch.__version__, "cuda": torch.version.cuda, "hip": torch.version.hip}
+    found |= {"torch": torch.__version__, "cuda": torch.version.cuda, "hip": torch.version.hip}
+    cudnn = torch.backends.cudnn.version()  # whose attention is a baseline; of ROCm it is MIOpen's
+    return {**found, "cudnn": str(cudnn) if cudnn else None}
 
 
 def no_compiler() -> str:
