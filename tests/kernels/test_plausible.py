@@ -284,6 +284,15 @@ def test_a_record_that_was_added_appears_with_card_day_and_name(sent, tmp_path, 
     assert series["label"] == "NVIDIA H100 80GB HBM3, bf16, 2026-02-03"
 
 
+def test_nothing_on_the_shelf_tells_one_card_from_another(tmp_path):
+    record = made(notes=["GPU-1234abcd-12 at 00000000:1B:00.0 fell off the bus"])
+    record["device"] |= {"uuid": "GPU-1234", "pci": "0000:1b:00.0"}
+    record["clocks"] |= {"after": {"clocks.sm": "1980", "pci.bus_id": "00000000:1B:00.0", "uuid": "GPU-1234"}}
+    text = command.shelved(record, tmp_path).read_text(encoding="utf-8").lower()
+    assert "1b:00" not in text and "1234" not in text.replace("0123456789ab", "") and "bus_id" not in text
+    assert "fell off the bus" in text and "1980" in text
+
+
 def test_what_has_a_complaint_is_not_added(sent, tmp_path):
     recorded.save(made(commit="unknown"), sent)
     assert command.main(["add", str(sent), "--to", str(tmp_path / "records")]) == 1

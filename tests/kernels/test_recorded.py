@@ -6,7 +6,7 @@ import pytest
 
 from book import catalog
 from kernels.evidence import child_process, published, recorded
-from kernels.evidence.recorded import RecordError
+from kernels.evidence.recorded import RecordError, personal
 from kernels.linear import experiment as linear
 
 
@@ -45,6 +45,20 @@ def test_a_record_survives_a_round_trip(tmp_path):
     recorded.save(record(), path)
     assert recorded.load(path) == record()
     assert recorded.load_all(tmp_path) == (record(),)
+
+
+def test_no_user_and_no_machine_is_named_but_by_whoever_names_themselves(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/data/people/lovelace")
+    monkeypatch.setattr(personal.getpass, "getuser", lambda: "lovelace")
+    monkeypatch.setattr(personal.socket, "gethostname", lambda: "engine7.example.org")
+    said = "/data/people/lovelace/.triton/x.c and /home/byron/y of lovelace on engine7: no lovelaces"
+    gap = {"experiment": "mlp", "why": "failed", "reason": said}
+    one = record(notes=[said], missing=[gap], by="lovelace", command="x --out /home/byron/z")
+    recorded.save(one, tmp_path / "x")
+    read = recorded.load(tmp_path / "x")
+    hidden = "~/.triton/x.c and ~/y of … on …: no lovelaces"
+    assert (read["notes"], read["missing"][0]["reason"]) == ([hidden], hidden)
+    assert (read["by"], read["command"]) == ("lovelace", "x --out ~/z")
 
 
 def test_writing_replaces_the_file_in_one_step(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from book import catalog
 from book.roofline import Roof
 from book.say import say
 from kernels.evidence.child_process import write_atomically
+from kernels.evidence.recorded import personal
 from kernels.evidence.recorded.schema import MEASURED, REHEARSED, SCHEMA, RecordError, upgraded, validate
 
 __all__ = ["FOLDER", "MEASURED", "NOT_MEASURED", "REHEARSED", "SCHEMA", "RecordError", "validate"]
@@ -29,9 +30,10 @@ Record = Mapping[str, Any]
 
 
 def save(record: Mapping[str, Any], path: Path | str) -> None:
-    """Validate `record` and write it to `path` atomically."""
+    """Validate `record` and write it to `path` atomically, without the name of a user or of this machine."""
     path = Path(path)
     validate(record, path)
+    record = personal.without_person(record)
     write_atomically(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 

@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.evidence import recorded
-from kernels.evidence.recorded import plausible
-
-PERSONAL = ("uuid", "pci")
+from kernels.evidence.recorded import personal, plausible
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -74,7 +72,7 @@ def shelved(record: dict[str, Any], folder: Path) -> Path:
 
     What tells one card from all others of its kind stays off the shelf.
     """
-    record = {**record, "device": {k: v for k, v in record["device"].items() if k not in PERSONAL}}
+    record = personal.without_card(record)
     card = recorded.card_of(record) or "".join(
         letter if letter.isalnum() else "_" for letter in record["device"]["name"].lower()
     )
