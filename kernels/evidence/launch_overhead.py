@@ -22,9 +22,10 @@ from kernels.contract.errors import Unsupported
 from kernels.evidence.launch_results import Overhead, recorded
 from kernels.evidence.recorded import NOT_MEASURED
 from kernels.evidence.timed.ceilings import room
-from kernels.evidence.timed.clocks import Clock, StepClock
+from kernels.evidence.timed.clocks import Clock, Cold, StepClock, emptying
+from kernels.evidence.timed.cold_cache import gpu_clock
 from kernels.evidence.timed.cpu import LABEL
-from kernels.evidence.timed.gpu import Gpu, TorchGpu
+from kernels.evidence.timed.gpu import Gpu
 from kernels.evidence.timed.launch_fit import Law, Line
 from kernels.evidence.timed.machine import Device, cpu_here, gpu_here, why_not_timed
 
@@ -79,12 +80,14 @@ def gpu(
     budget: float = 0.1,
     quick: bool = False,
     on: Gpu | None = None,
+    cold: Cold | None = None,
 ) -> Overhead:
     """Time `noop` and `linear` on a GPU, eager and as a CUDA graph; about five seconds.
 
     bandwidth: bytes/s of the floors and what reached it, by default the datasheet's. on: what to time
-    on, in torch's place (a simulated one). Raises Unsupported where there is no GPU, or no bandwidth to
-    make floors with.
+    on, in torch's place (a simulated one). cold: how the cache is emptied before each step, by default as
+    `cold_cache` decides on this card: a step that moves bytes would pay for what was left to write back.
+    Raises Unsupported where there is no GPU, or no bandwidth to make floors with.
     """
     import torch
 
@@ -102,8 +105,8 @@ def gpu(
         raise Unsupported(f"{device.name} is not in the catalog: pass bandwidth=(bytes/s, where it is from).")
     rate, by = bandwidth or (card.bandwidth, "datasheet")
     where = device.torch_device
-    on = on or TorchGpu(where, device.l2_bytes)
-    clock = clock or StepClock(on.synchronize, on.overwrite, on.now)
+    on, cold = _on(device, on, cold)
+    clock = clock or StepClock(on.synchronize, emptying(on, cold), on.now)
     dtype = default_dtype()
     # Drawn in fp32 and rounded beside it; less where little memory is free.
     numbers = min(POOL_BYTES["gpu"] // 2, room(device) // 6)
@@ -170,6 +173,14 @@ def cpu(*, clock: Clock | None = None, budget: float = 0.06) -> Overhead:
     laws = (Law("eager", LAUNCHES, CPU_SIZES, floors, both[len(reads) :]),)
     where = f"{LABEL} ({cpu_here().name}, one thread)"
     return Overhead(where, rates[by], say("{by}, timed here", by=by), lines, laws)
+
+
+def _on(device: Device, on: Gpu | None, cold: Cold | None) -> tuple[Gpu, Cold]:
+    """What to time on, and how its cache is emptied: measured, unless both are given."""
+    if on and cold:
+        return on, cold
+    decided, _ = gpu_clock(device, on)
+    return decided.gpu, cold or decided.cold
 
 
 @contextlib.contextmanager

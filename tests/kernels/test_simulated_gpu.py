@@ -11,6 +11,7 @@ from kernels.contract import devices
 from kernels.evidence import launch_overhead
 from kernels.evidence.rehearsal import stream
 from kernels.evidence.rehearsal.stream import Costs, Faults, Kernel, SimulatedGpu
+from kernels.evidence.timed import cold_cache
 from kernels.evidence.timed.clocks import GraphClock
 from kernels.evidence.timed.gpu import NotCaptured
 from tests.kernels.fakes import CARD
@@ -199,18 +200,24 @@ def test_what_the_launchers_start_can_be_what_it_runs():
     assert timing.launch_seconds == pytest.approx(gpu.costs.launch)
 
 
-def test_the_cost_of_a_launch_is_found_as_it_is_set(monkeypatch):
-    """Each line of the sweep over launches, on a card where both truths are known."""
-    gpu = SimulatedGpu(costs=Costs(launch=9 * US, noise=0.0))
+def law_of_launches(monkeypatch, gpu, **options):
+    """The sweep over launches, of layers that move their weights at 0.8 TB/s, and start in 1 us."""
 
     def layer(x, w):
-        gpu.launch(w.numel() * 2 / 1e12 / 0.8 + 1 * US)
+        moved = 2 * w.numel()
+        gpu.launch(Kernel(moved / 1e12 / 0.8, moved, start=1 * US))
 
     monkeypatch.setattr(noop, "noop", lambda x: gpu.launch(2 * US))
     monkeypatch.setattr(linear, "linear", layer)
     monkeypatch.setitem(launch_overhead.POOL_BYTES, "gpu", 2 * 4096**2)
     monkeypatch.setattr(launch_overhead, "GPU_SIZES", (512, 1024, 2048, 4096))
-    found = launch_overhead.gpu(CARD, bandwidth=(1e12, "a pretended copy"), budget=0.01, on=gpu)
+    return launch_overhead.gpu(CARD, bandwidth=(1e12, "a pretended copy"), budget=0.01, on=gpu, **options)
+
+
+def test_the_cost_of_a_launch_is_found_as_it_is_set(monkeypatch):
+    """Each line of the sweep over launches, on a card where both truths are known."""
+    gpu = SimulatedGpu(costs=Costs(launch=9 * US, noise=0.0), bandwidth=1e12)
+    found = law_of_launches(monkeypatch, gpu, cold="clean")
     slopes = {(line.work, line.way): line.per_launch for line in found.lines}
     assert slopes["noop", "eager"] == pytest.approx(9 * US, rel=0.02)
     assert slopes["noop", "graph"] == pytest.approx(2 * US, rel=0.02)
@@ -218,3 +225,34 @@ def test_the_cost_of_a_launch_is_found_as_it_is_set(monkeypatch):
     assert graph.fit.efficiency == pytest.approx(0.8, rel=0.02)
     assert graph.fit.overhead == pytest.approx(32 * 1 * US + gpu.costs.replay + gpu.costs.wake, rel=0.2)
     assert not any(one.doubts for one in (*found.lines, graph))
+
+
+class WritesThrough(SimulatedGpu):
+    """A card whose cache holds no line that memory doesn't have."""
+
+    def overwrite(self):
+        super().overwrite()
+        self._dirty = 0
+
+
+@pytest.mark.parametrize(("kind", "kept"), [(SimulatedGpu, "clean"), (WritesThrough, "overwritten")])
+def test_the_cost_of_a_launch_is_found_behind_the_cache_that_is_right_on_the_card(monkeypatch, kind, kept):
+    gpu, flushed = kind(costs=Costs(noise=0.0), bandwidth=1e12), []
+    buffers = [gpu.work(Kernel(50 * US, 50 * 10**6, f"buffer {i}")) for i in range(8)]
+    decided = cold_cache.gpu_clock(CARD, gpu, buffers)
+    monkeypatch.setattr(launch_overhead, "gpu_clock", lambda device, on: decided)
+    for name in ("overwrite", "clean"):
+        before = getattr(gpu, name)
+        monkeypatch.setattr(gpu, name, lambda b=before, n=name: [flushed.append(n), b()])
+    found = law_of_launches(monkeypatch, gpu)
+    assert decided[0].cold == kept and ("clean" in flushed) == (kept == "clean")
+    graph = next(law for law in found.laws if law.way == "graph")
+    assert graph.fit.efficiency == pytest.approx(0.8, rel=0.01)
+
+
+def test_behind_a_written_cache_the_law_of_steps_would_have_been_another(monkeypatch):
+    gpu = SimulatedGpu(costs=Costs(noise=0.0), bandwidth=1e12)
+    graph = next(
+        law for law in law_of_launches(monkeypatch, gpu, cold="overwritten").laws if law.way == "graph"
+    )
+    assert abs(graph.fit.overhead - 32 * US - gpu.costs.replay - gpu.costs.wake) > 5 * US

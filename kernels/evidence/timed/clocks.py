@@ -107,6 +107,11 @@ def graph_or_eager(gpu: Gpu, work: Work) -> tuple[Work, str]:
         return work, str(error)
 
 
+def emptying(gpu: Gpu, cold: Cold) -> Work:
+    """What leaves nothing of earlier work in the cache of `gpu`, that way."""
+    return gpu.clean if cold == "clean" else gpu.overwrite
+
+
 class GraphClock:
     """A GPU's own time of a work that was captured in a graph, with a cold cache before each run.
 
@@ -126,7 +131,7 @@ class GraphClock:
 
     def __init__(self, gpu: Gpu, cold: Cold = "clean") -> None:
         self.gpu, self.cold = gpu, cold
-        self._flush = gpu.clean if cold == "clean" else gpu.overwrite
+        self._flush = emptying(gpu, cold)
         self._flush_seconds = 0.0
         self._empty: dict[bool, float] = {}  # by whether a graph starts it
 
