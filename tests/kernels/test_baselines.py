@@ -8,7 +8,7 @@ import types
 import pytest
 import torch
 
-from kernels import decode_attention, flash_attention, kv_append
+from kernels import decode_attention, flash_attention, kv_append, linear
 from kernels.contract.accuracy import relative_error
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.sweeps import sweep
@@ -92,6 +92,24 @@ def test_each_of_torch_s_kernels_of_attention_that_takes_the_work_has_a_name(exp
     monkeypatch.setattr(baselines, "BACKENDS", {"cudnn": "CUDNN_ATTENTION"})
     works = baselines.of(experiment, inputs, "fp16")
     assert list(works) == [baselines.ATTENTION, f"{baselines.ATTENTION}, {other}"]
+
+
+def test_a_linear_layer_is_offered_to_torch_in_the_order_of_a_checkpoint_too(monkeypatch):
+    experiment, asked = linear.experiment, []
+    inputs = inputs_of(experiment, "fp16")
+    theirs = baselines.functional.linear
+    spied = lambda x, w: asked.append((w.shape, w.is_contiguous())) or theirs(x, w)  # noqa: E731
+    monkeypatch.setattr(baselines.functional, "linear", spied)
+    works = baselines.of(experiment, inputs, "fp16")
+    assert list(works) == ["torch.matmul", "torch functional.linear"] and asked == []
+    works["torch functional.linear"]()
+    assert asked == [(inputs["w"].shape[::-1], True)]
+
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(torch.Tensor, "contiguous", full)  # no room for a second copy: the other is timed
+    assert list(baselines.of(experiment, inputs, "fp16")) == ["torch.matmul"]
 
 
 def test_a_dtype_that_the_vendor_has_nothing_in_has_no_baseline():

@@ -1,5 +1,6 @@
 """`timed.gpu`: each line that talks to torch.cuda, against a module that refuses what torch would."""
 
+import contextlib
 import gc
 import inspect
 import weakref
@@ -66,6 +67,35 @@ def test_a_work_that_waits_is_not_captured_and_leaves_the_stream_as_it_was(cuda)
     with pytest.raises(NotCaptured, match="not permitted when stream is capturing$"):  # its first line
         TorchGpu("cpu").captured(cuda.synchronize)
     assert cuda.current is cuda.main
+
+
+@pytest.mark.parametrize("handled", [False, True])
+def test_why_a_capture_failed_is_what_the_work_said_and_not_how_torch_ended_it(cuda, monkeypatch, handled):
+    """torch raises again from capture_end, "previous error", and hides the reason in a context."""
+    graph = cuda.graph
+
+    @contextlib.contextmanager
+    def invalidated(*args, **options):
+        with graph(*args, **options):
+            try:
+                yield
+            finally:
+                raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+
+    monkeypatch.setattr(cuda, "graph", invalidated)
+
+    def waits():
+        if not handled:
+            return cuda.synchronize()
+        try:
+            raise KeyError("a look into a cache")
+        except KeyError:
+            return cuda.synchronize()
+
+    with pytest.raises(NotCaptured, match="not permitted when stream is capturing$"):
+        TorchGpu("cpu").captured(waits)
+    with pytest.raises(NotCaptured, match="due to a previous error during capture$"):
+        TorchGpu("cpu").captured(cuda.work())  # nothing else was said
 
 
 def test_what_is_wrong_with_the_work_itself_is_no_failed_capture(cuda):

@@ -215,6 +215,16 @@ def _matmul(_: Experiment, x: torch.Tensor, w: torch.Tensor) -> Works:
     return {"torch.matmul": lambda: torch.matmul(x, w)}
 
 
+def _linear(experiment: Experiment, x: torch.Tensor, w: torch.Tensor) -> Works:
+    """Of w[k, n] and, as a checkpoint has it, of [n, k]: the libraries have other kernels for that."""
+    works = _matmul(experiment, x, w)
+    try:
+        transposed = w.T.contiguous()
+    except torch.OutOfMemoryError:  # a second copy of w; what needs none is still timed
+        return works
+    return {**works, "torch functional.linear": lambda: functional.linear(x, transposed)}
+
+
 def _mlp(
     _: Experiment, x: torch.Tensor, w_gate: torch.Tensor, w_up: torch.Tensor, w_down: torch.Tensor
 ) -> Works:
@@ -334,7 +344,8 @@ def _if_there(package: str, name: str, like: torch.Tensor) -> Any:
 
 TABLE: dict[str, Callable[..., Works]] = {"stream": _copy, "stream.triad": _triad, "mlp": _mlp}
 FAMILIES: dict[str, Callable[..., Works]] = {
-    **dict.fromkeys(("linear", "matmul", "gemv"), _matmul),
+    "linear": _linear,
+    **dict.fromkeys(("matmul", "gemv"), _matmul),
     "kv_append": _append,
     "flash_attention": _flash,
     "unfused_attention": _unfused,

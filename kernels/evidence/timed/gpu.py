@@ -71,6 +71,15 @@ def flush_bytes(l2_bytes: int | None) -> int:
     return max(FLUSH_AT_LEAST, 2 * (l2_bytes or 0))
 
 
+def _told(work: Work, refused: list[Exception]) -> Any:
+    """The results of `work`; what it raises goes into `refused`, too."""
+    try:
+        return work()
+    except Exception as error:
+        refused.append(error)
+        raise
+
+
 @dataclass(frozen=True)
 class Replay:
     """A captured work. Its results lie in the graph's own memory, and are kept as long as this is."""
@@ -130,12 +139,15 @@ class TorchGpu:
             for _ in range(WARM_UPS):
                 work()
             cuda.synchronize()  # what is wrong with the work itself comes out here, not as a failed capture
+            refused: list[Exception] = []
             try:
                 # Other threads may go on allocating: only what this one does counts.
                 with cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
-                    results = work()
+                    results = _told(work, refused)
             except RuntimeError as error:
-                raise NotCaptured(str(error).strip().partition("\n")[0]) from error
+                # As the capture ends torch says that something failed in it; what it was came before.
+                reason = next(iter(refused), error)
+                raise NotCaptured(str(reason).strip().partition("\n")[0]) from error
         here.wait_stream(aside)
         return Replay(graph, results)
 
