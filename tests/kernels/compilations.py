@@ -153,12 +153,18 @@ def chips(experiment: Experiment) -> list[str]:
     return list(INSTRUCTION) if experiment.unit == "matrix" else ["sm_75", "sm_90", "gfx942"]
 
 
+def points(experiment: Experiment, rung: str) -> list[dict[str, int]]:
+    """Sizes of its sweep that are compiled; of what is made of other kernels, those of the sweep's end."""
+    rows = sweep(experiment, rung)
+    return rows if EVERYTHING or experiment.name != "decode_layer" else rows[-1:]
+
+
 def launched(experiment: Experiment, chip: str) -> Iterator[tuple[dict[str, int], str]]:
     """(sizes, dtype) of every point of its sweeps on this chip, in its best dtype; in all with EVERY_CHIP."""
     best = experiment.best_dtype(target(chip))
     for dtype in experiment.dtypes if EVERYTHING else (best,):
         if not experiment.why_not(target(chip), dtype):
-            yield from ((sizes, dtype) for rung in RUNGS for sizes in sweep(experiment, rung))
+            yield from ((sizes, dtype) for rung in RUNGS for sizes in points(experiment, rung))
 
 
 def planned() -> list[Wanted]:

@@ -111,7 +111,7 @@ def test_every_point_of_every_sweep_is_compiled_for_the_chip_that_plans_stand_in
     for chip in WHOLE:
         if not compiled.why_not(one, target(chip)):
             for rung in RUNGS:
-                for sizes in sweep(one, rung):
+                for sizes in compilations.points(one, rung):
                     assert every[case(name, chip, sizes)], (chip, rung, sizes)
 
 

@@ -24,22 +24,60 @@ WHOLE = executed.EXECUTABLE if EVERYTHING else (devices.STAND_IN,)
 INSTRUCTION = {"sm_80": "mma.sync", "sm_90": "wgmma", "sm_100": "tcgen05.mma", "sm_120": "mma.sync"}
 LARGE = {"m": 128, "k": 256, "n": 256}
 OF_PARTS = ("decode_layer", "fma_chain")  # other kernels one after another; one tile of each unrolling
+COMPARED = [name for name in ALL if "." not in name and name != "decode_layer"]
 VECTORS = ("lse", "positions")  # numbers that many lanes need
 
 
+def counted_sizes():
+    """What is counted, on each chip; and a product of whole tiles on every chip."""
+    for one, chip in product(ALL.values(), WHOLE):
+        if not executed.why_not(one, TARGETS[chip]):
+            yield from ((one, chip, sizes) for sizes in sweep(one, "counted"))
+    yield from ((ALL["matmul"], chip, LARGE) for chip in INSTRUCTION if chip not in WHOLE)
+
+
+def planned_tiles():
+    """Tiles of sizes that are compiled or timed, on the last size that is counted.
+
+    Without EVERY_CHIP that of each sweep's end.
+    """
+    for one, chip in product(ALL.values(), WHOLE):
+        if executed.why_not(one, TARGETS[chip]) or one.name in OF_PARTS:
+            continue
+
+        def tile_of(sizes, one=one, chip=TARGETS[chip]):
+            return tile(one.plan(**sizes, dtype=one.best_dtype(chip), target=chip))
+
+        small = sweep(one, "counted")
+        seen = {tile_of(sizes) for sizes in small}
+        sweeps = (sweep(one, rung) for rung in ("compiled", "timed"))
+        for sizes in (sizes for rows in sweeps for sizes in (rows if EVERYTHING else rows[-1:])):
+            if (new := tile_of(sizes)) not in seen:
+                seen.add(new)
+                yield one, chip, small[-1], None, sizes
+
+
+def in_the_interpreters_format():
+    """The first size that is counted, in the format that the interpreter computes in."""
+    for name in COMPARED:
+        one = ALL[name]
+        yield one, devices.STAND_IN, sweep(one, "counted")[0], counted.interpretable(one)
+
+
 @pytest.fixture(scope="module")
-def every():
-    """(key, target) -> rows, one for each counted size: all of it in one child process."""
-    wanted = [
-        (one, chip, sizes)
-        for one in ALL.values()
-        for chip in WHOLE
-        if not executed.why_not(one, TARGETS[chip])
-        for sizes in sweep(one, "counted")
-    ]
-    wanted += [(ALL["matmul"], chip, LARGE) for chip in INSTRUCTION if chip not in WHOLE]
+def made():
+    """The rows of each of these three, all of them made by one child process."""
+    lists = [list(some()) for some in (counted_sizes, planned_tiles, in_the_interpreters_format)]
+    assert all(lists)
+    rows = iter(executed.cases([one for some in lists for one in some]))
+    return [[next(rows) for _ in some] for some in lists]
+
+
+@pytest.fixture(scope="module")
+def every(made):
+    """(key, target) -> rows, one for each counted size."""
     found: dict[tuple[str, str], list[executed.Executed]] = {}
-    for row in executed.cases(wanted):
+    for row in made[0]:
         found.setdefault((row.experiment, row.target), []).append(row)
     return found
 
@@ -52,28 +90,8 @@ def test_the_compiled_code_is_right_and_nothing_races(every, name):
         row.check()
 
 
-def test_every_tile_that_the_sweeps_plan_is_right_and_nothing_races():
-    """Those of sizes that are compiled or timed, on the last size that is counted.
-
-    Without EVERY_CHIP those of each sweep's ends.
-    """
-    wanted = []
-    for one, chip in product(ALL.values(), WHOLE):
-        if executed.why_not(one, TARGETS[chip]) or one.name in OF_PARTS:
-            continue
-
-        def tile_of(sizes, one=one, chip=TARGETS[chip]):
-            return tile(one.plan(**sizes, dtype=one.best_dtype(chip), target=chip))
-
-        small = sweep(one, "counted")
-        seen = {tile_of(sizes) for sizes in small}
-        sweeps = (sweep(one, rung) for rung in ("compiled", "timed"))
-        for sizes in (sizes for rows in sweeps for sizes in (rows if EVERYTHING else (rows[0], rows[-1]))):
-            if (new := tile_of(sizes)) not in seen:
-                seen.add(new)
-                wanted.append((one, chip, small[-1], None, sizes))
-    assert wanted
-    for row in executed.cases(wanted):
+def test_every_tile_that_the_sweeps_plan_is_right_and_nothing_races(made):
+    for row in made[1]:
         row.check()
 
 
@@ -127,17 +145,10 @@ def moved(row):
     return found
 
 
-COMPARED = [name for name in ALL if "." not in name and name != "decode_layer"]
-
-
 @pytest.fixture(scope="module")
-def compared():
-    """key -> row of the first size that is counted, in the format that the interpreter computes in."""
-    wanted = [
-        (ALL[name], devices.STAND_IN, sweep(ALL[name], "counted")[0], counted.interpretable(ALL[name]))
-        for name in COMPARED
-    ]
-    return dict(zip(COMPARED, executed.cases(wanted), strict=True))
+def compared(made):
+    """key -> its row in the interpreter's format."""
+    return dict(zip(COMPARED, made[2], strict=True))
 
 
 @pytest.mark.parametrize("name", COMPARED)

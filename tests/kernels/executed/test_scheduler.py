@@ -154,7 +154,8 @@ def test_where_all_wait_more_begin_as_long_as_the_card_has_room(order, looks):
 
 
 @pytest.mark.parametrize("order", ["forward", "interleaved"])
-def test_who_waits_for_what_cannot_begin_is_refused_with_how_many_fit(order):
+def test_who_waits_for_what_cannot_begin_is_refused_with_how_many_fit(monkeypatch, order):
+    monkeypatch.setattr(machine, "WAITED", 400)
     body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0")
     with pytest.raises(
         CardRefuses, match="this launch needs 5,000 programs at once; the card holds 6 at most"
@@ -177,7 +178,8 @@ out: ret;"""
 
 
 @pytest.mark.parametrize("order", ["forward", "interleaved"])
-def test_who_waits_for_what_nobody_does_is_told_so_and_does_not_hang(order):
+def test_who_waits_for_what_nobody_does_is_told_so_and_does_not_hang(monkeypatch, order):
+    monkeypatch.setattr(machine, "WAITED", 400)
     body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0")
     with pytest.raises(
         CardRefuses, match="all programs that have not ended wait, and none is left to end that"
