@@ -87,13 +87,16 @@ def _tensors(experiment: Experiment, dtype: str, sizes: Mapping[str, int]) -> tu
     """Bytes of the inputs, of all else that the launches hold, and while the inputs are drawn."""
     every = {**sizes, **{name: make(**sizes) for name, make in experiment.derived.items()}}
     storage = experiment.storage(dtype)
-    inputs = drawing = 0
+    inputs = drawing = results = 0
     for tensor in experiment.tensors.values():
-        if tensor.out or tensor.optional:
+        if tensor.optional:
             continue
         kind = storage(tensor)
         numbers = prod(tensor.lengths(every, kind))
         stored = numbers * devices.torch_dtype(kind).itemsize
+        if tensor.out:
+            results += stored
+            continue
         inputs += stored
         # drawn, and rounded beside it
         wide = numbers * DRAWN if tensor.fill == "normal" else stored
@@ -105,7 +108,8 @@ def _tensors(experiment: Experiment, dtype: str, sizes: Mapping[str, int]) -> tu
             if isinstance(x, torch.Tensor):
                 bytes_of = x.untyped_storage()
                 held[bytes_of._cdata] = bytes_of.nbytes()
-    return inputs, max(sum(held.values()) - inputs, 0), drawing
+    # Whose launches nobody knows beforehand makes its results, at least.
+    return inputs, max(sum(held.values()) - inputs, results), drawing
 
 
 class _Live(Watch):
