@@ -145,7 +145,6 @@ def timed(launcher: Launcher, here: ThisMachine) -> Timings:
 
 def experiment(run: Launcher | None = None) -> Experiment:
     """The linear layer with somebody's launcher in it: nobody knows its plan, nor what it will launch."""
-
     return Experiment(
         name="linear",
         sizes=("m", "k", "n"),
