@@ -2,6 +2,7 @@
 
 import pytest
 
+from book import catalog
 from kernels.decode_attention import heads_experiment as heads
 from kernels.evidence.experiments import all_experiments
 from kernels.evidence.recorded import goals
@@ -97,6 +98,21 @@ def test_a_goal_is_set_for_sizes_that_the_sweep_of_its_kernel_times_and_a_vendor
             small = known[goal.kernel].inputs(**rows_of(known[goal.kernel], "counted")[0], dtype="fp16")
             names = baselines.of(known[goal.kernel], small, "fp16")
             assert any(name.startswith(goals.TORCH) for name in names), goal
+
+
+START = 5e-6  # s: what a graph takes to start on a card where that is slow
+
+
+def test_a_share_of_bandwidth_leaves_more_than_the_start_of_a_graph_on_every_card():
+    for goal in goals.GOALS:
+        if goal.ratio != "bandwidth":
+            continue
+        experiment = all_experiments()[goal.kernel]
+        cards = [card for card in catalog.accelerators() if not experiment.why_not(card, "bf16")]
+        for row in filter(goal.holds_at, rows_of(experiment, "timed")):
+            moved = experiment.formula("bf16", **row).bytes
+            short = {c.id: s for c in cards if (s := (1 / goal.bound - 1) * moved / c.bandwidth) < 2 * START}
+            assert not short, (goal, row)
 
 
 def test_a_size_that_a_goal_is_set_at_is_measured_before_others():
