@@ -19,7 +19,7 @@ from kernels.evidence.addresses import address
 from kernels.evidence.recorded import write
 from kernels.evidence.sweeps import described
 from kernels.evidence.timed.machine import Device
-from kernels.evidence.timed.sampling import Sampler, clocks
+from kernels.evidence.timed.sampling import Sampler, clocks, others
 from kernels.measure.bench import HERE
 from kernels.measure.children import Ask, Died, Event, TooLate
 from kernels.measure.work import AGAIN, Job, Sizes, jobs, missing, sentence, without_done
@@ -108,6 +108,8 @@ class Run:
             self._note(f"Not timed: {reason}")
         todo = [without_done(job, self.record) for job in every]
         self._todo = todo = [job for job in todo if job.rows]
+        if others(self.device):
+            self._note("Another program is on this card: what it runs meanwhile is in these times.")
         with Sampler(self.device) as self.sampler:
             right = self._check(todo)
             self._ceilings(right)

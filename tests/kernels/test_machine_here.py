@@ -1,6 +1,7 @@
 """The right card, what Triton needs on the machine, and clocks read while it works: with made-up tools."""
 
 import dataclasses
+import datetime
 import os
 import stat
 import subprocess
@@ -12,11 +13,14 @@ import pytest
 import torch
 
 from kernels.contract import devices, versions
+from kernels.evidence.recorded import write
 from kernels.evidence.recorded.write import ROOT
 from kernels.evidence.timed import machine, sampling
+from kernels.measure.run import Run
 from tests.kernels.fakes import CARD
 
 UUID = "GPU-6b1d3a0e-0000-4242-8888-aabbccddeeff"
+NOW = "$(date '+%Y/%m/%d %H:%M:%S.%3N')"  # as nvidia-smi writes it
 CARD_1 = dataclasses.replace(CARD, uuid=UUID, pci="0000:1b:00.0", architecture="sm_90")
 
 
@@ -54,8 +58,8 @@ def test_clock_power_and_throttling_are_read_while_the_card_works_by_its_uuid(to
         tools,
         "nvidia-smi",
         [
-            'echo "1980, 350.0, 50, 0x0000000000000000"',
-            'echo "1410, 699.5, 83, 0x0000000000000044"',
+            f'echo "{NOW}, 1980, 50, 0x0000000000000000, 350.0, 349.0"',
+            f'echo "{NOW}, 1410, 83, 0x0000000000000044, 699.5, 500.0"',
             "sleep 5",
         ],
     )
@@ -75,7 +79,7 @@ def test_an_older_driver_is_asked_by_the_older_name(tools):
             'case "$*" in',
             '*clocks_event_reasons*) echo "not a valid field to query."; exit 2;;',
             "esac",
-            'echo "1500, [N/A], 40, 0x0000000000000004"; exec sleep 5',
+            f'echo "{NOW}, 1500, 40, 0x0000000000000004, [N/A], [N/A]"; exec sleep 5',
         ],
     )
     found = watched()
@@ -110,7 +114,47 @@ def test_what_is_no_line_of_samples_is_left_out(line):
 
 
 def test_a_mask_of_reasons_that_is_none_slows_nothing_down():
-    assert sampling.parse_nvidia("1980, 350.0, 50, [Not Supported]", 0.0).reasons == ()
+    assert sampling.parse_nvidia("?, 1980, 50, [Not Supported], 350.0, 1", 0.0).reasons == ()
+
+
+def test_power_is_that_of_the_moment_and_the_mean_where_the_card_or_its_driver_has_no_other(tools):
+    assert sampling.parse_nvidia("?, 1980, 50, 0x0, 650.5, 400.0", 0.0).power_w == 650.5
+    assert sampling.parse_nvidia("?, 1980, 50, 0x0, [N/A], 400.0", 0.0).power_w == 400.0
+    refuses = ['case "$*" in', '*power.draw.instant*) echo "not a valid field to query."; exit 2;;', "esac"]
+    tool(tools, "nvidia-smi", [*refuses, f'echo "{NOW}, 1500, 40, 0x4, 300.0"; exec sleep 5'])
+    assert watched()["power_w"]["median"] == 300.0
+    asked = (tools / "asked").read_text().splitlines()
+    assert "power.draw.instant" in asked[0] and asked[-1].count("power.draw") == 1
+
+
+@pytest.mark.parametrize(
+    ("stamp", "at"),
+    [
+        ("2026/03/01 12:00:00.250", 98.75),  # a pipe held it for 1.25 s
+        ("2026/03/01 11:00:00.250", 100.0),  # of another clock, or time zone
+        ("2026/03/01 12:00:02.000", 100.0),
+        ("[Unknown Error]", 100.0),
+    ],
+)
+def test_a_sample_is_of_the_time_that_the_driver_s_tool_says(stamp, at):
+    wall = datetime.datetime(2026, 3, 1, 12, 0, 1, 500_000).astimezone().timestamp()
+    sample = sampling.parse_nvidia(f"{stamp}, 1980, 50, 0x0, 350.0, 350.0", 100.0, wall=wall)
+    assert sample.at == pytest.approx(at)
+
+
+@pytest.mark.parametrize(
+    ("told", "there"),
+    [('echo "4242"', True), ("", False), ('echo "[Insufficient Permissions]"', False), ("exit 9", False)],
+)
+def test_another_program_on_this_card_is_seen_before_it_begins_and_noted(tools, told, there):
+    tool(tools, "nvidia-smi", ['case "$*" in', f"*query-compute-apps=pid*) {told or ':'};;", "esac"])
+    assert sampling.others(CARD_1) is there
+    assert f"-i {UUID}" in (tools / "asked").read_text()
+    assert sampling.others(dataclasses.replace(CARD_1, imaginary=True)) is False
+    record = {**write.empty(CARD_1, "x"), "missing": []}
+    run = Run(record, tools / "x.json", CARD_1, lambda *_, **__: iter(()), lambda line: None)
+    run.measure({}, launches=False)
+    assert [note.partition(":")[0] for note in record["notes"]] == ["Another program is on this card"] * there
 
 
 @pytest.mark.parametrize("told", ["[]", "{}", '[{"clock": {}, "power": {}}]'])
@@ -128,14 +172,14 @@ def test_a_tool_that_can_not_be_started_is_none(tools):
 
 
 def test_an_imaginary_card_is_not_asked(tools):
-    tool(tools, "nvidia-smi", ['echo "1980, 350.0, 50, 0x0"', "exec sleep 60"])
+    tool(tools, "nvidia-smi", [f'echo "{NOW}, 1980, 50, 0x0, 350.0, 350.0"', "exec sleep 60"])
     imaginary = dataclasses.replace(CARD_1, imaginary=True)
     assert watched(imaginary, seconds=0.3) is None and sampling.clocks(imaginary) == {}
     assert not (tools / "asked").exists()
 
 
 def test_a_sampler_ends_with_its_block(tools):
-    tool(tools, "nvidia-smi", ['echo "1980, 350.0, 50, 0x0"', "exec sleep 60"])
+    tool(tools, "nvidia-smi", [f'echo "{NOW}, 1980, 50, 0x0, 350.0, 350.0"', "exec sleep 60"])
     began = time.monotonic()
     with sampling.Sampler(CARD_1, every=0.01) as seen:
         while not seen.between(began, time.monotonic()) and time.monotonic() - began < 10:

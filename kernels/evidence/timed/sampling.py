@@ -17,8 +17,9 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from kernels.evidence.timed.machine import Device
@@ -27,7 +28,15 @@ EVERY = 0.1  # seconds between two samples
 KEPT = 20_000  # samples
 # nvidia-smi's names: of newer drivers, and what the older ones call the same
 REASONS = ("clocks_event_reasons.active", "clocks_throttle_reasons.active")
-FIELDS = ("clocks.sm", "power.draw", "temperature.gpu")
+# Power of the moment, which older drivers lack; since Ampere the plain one is a mean over a second.
+POWER = ("power.draw.instant", "power.draw")
+FIELDS = tuple(
+    ("timestamp", "clocks.sm", "temperature.gpu", reasons, *power)
+    for power in (POWER, POWER[1:])
+    for reasons in REASONS
+)
+STAMP = "%Y/%m/%d %H:%M:%S.%f"  # of nvidia-smi's clock, which is the machine's, in its own time zone
+AGO = 10.0  # seconds: a sample that says it is older, or that it is to come, is of another clock
 # Bits of nvidia-smi's mask (nvml.h, nvmlClocksEventReason*); an idle card and its settings slow nothing down.
 BITS = {
     0x4: "power cap",
@@ -78,6 +87,23 @@ def clocks(device: Device | None = None, timeout: float = 20) -> dict[str, str]:
     return dict(zip(STATIC, values, strict=False))
 
 
+def others(device: Device, timeout: float = 5) -> bool:
+    """Whether another program computes on this card now, by nvidia-smi; False where nobody can say.
+
+    Asked before any process of ours has begun there. In a container it may see its own programs only.
+    """
+    if device.kind != "gpu" or device.imaginary:
+        return False
+    command = ["nvidia-smi", "-i", device.known_as, "--query-compute-apps=pid", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, check=True, encoding="utf-8"
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return any(line.strip().isdigit() for line in done.stdout.splitlines())
+
+
 class Sampler:
     """A thread that asks the driver's tool for `device` until the block ends; absent tools give nothing."""
 
@@ -122,10 +148,10 @@ class Sampler:
 
     def _nvidia(self) -> None:
         """One nvidia-smi that repeats itself; by a field's other name where a driver lacks the first."""
-        for name in REASONS:
+        for names in FIELDS:
             if self._over.is_set():
                 return
-            query = f"--query-gpu={','.join((*FIELDS, name))}"
+            query = f"--query-gpu={','.join(names)}"
             repeat = ["-lms", str(int(1000 * self._every))]
             command = [
                 "nvidia-smi",
@@ -137,7 +163,7 @@ class Sampler:
             ]
             heard = len(self._samples)
             for line in self._lines(command):
-                if sample := parse_nvidia(line, self._now()):
+                if sample := parse_nvidia(line, self._now(), names):
                     self._samples.append(sample)
             if len(self._samples) > heard:
                 return
@@ -162,19 +188,37 @@ class Sampler:
             yield from process.stdout or ()
 
 
-def parse_nvidia(line: str, at: float) -> Sample | None:
-    """One line of nvidia-smi's CSV, "1980, 412.3, 55, 0x0000000000000004"; None for what is none."""
+def parse_nvidia(
+    line: str, at: float, names: Sequence[str] = FIELDS[0], wall: float | None = None
+) -> Sample | None:
+    """One line of nvidia-smi's CSV, "2026/03/01 12:00:00.250, 1980, 55, 0x0000000000000004, 412.3, 398.0".
+
+    names: what was asked. at, wall: when it was read, on the monotonic clock and in seconds since 1970
+    (now); the sample is of the time that the line has, as a pipe may hold it back. None for what is no
+    such line.
+    """
     parts = [part.strip() for part in line.split(",")]
-    if len(parts) != len(FIELDS) + 1:
+    if len(parts) != len(names):
         return None
-    mhz, watts, celsius = (_number(part) for part in parts[:3])
+    mhz, celsius = _number(parts[1]), _number(parts[2])
+    watts = next((found for part in parts[4:] if (found := _number(part)) is not None), None)
     try:
         mask = int(parts[3], 16)
     except ValueError:
         mask = 0
     if mhz is None and watts is None:
         return None
+    at -= _age(parts[0], time.time() if wall is None else wall)
     return Sample(at, mhz, watts, celsius, tuple(name for bit, name in BITS.items() if mask & bit))
+
+
+def _age(stamp: str, wall: float) -> float:
+    """Seconds from `stamp` to `wall`; 0 for a stamp that can't be read or isn't of this machine's clock."""
+    try:
+        age = wall - datetime.strptime(stamp, STAMP).astimezone().timestamp()
+    except ValueError:
+        return 0.0
+    return age if 0.0 <= age <= AGO else 0.0
 
 
 def parse_amd(text: str, at: float) -> Sample | None:
