@@ -39,6 +39,55 @@ def test_each_goal_is_held_to_its_worst_size():
     assert (many.met, many.words) == (True, "met")
 
 
+def noisy(low, high, **sizes):
+    """A point of linear of whose times, and torch's, a fifth took less than `low` of the median, and more."""
+    one = timed(1.02, **sizes)
+    for time in (one, one["baseline"]):
+        time["low"], time["high"] = low * time["seconds"], high * time["seconds"]
+    return one
+
+
+def test_a_goal_that_the_noise_hides_is_neither_met_nor_missed():
+    for low, high, words in [
+        (0.995, 1.005, "met"),
+        (0.9, 1.1, "too noisy to tell: 0.835 to 1.247"),
+        (0.98, 1.03, "too noisy to tell: 0.970 to 1.072"),
+    ]:
+        few, _ = of(made(sweeps=[sweep(linear, "m", [noisy(low, high, m=1)])]), "linear")
+        assert few.words == words and few.met == (words == "met") and few.missed is False
+    both = [noisy(0.9, 1.1, m=1), timed(0.9, m=16)]
+    (few, _) = of(made(sweeps=[sweep(linear, "m", both)]), "linear")
+    assert (few.met, few.words) == (False, "missed by 0.1"), "one size that was missed for sure is enough"
+
+
+def test_the_noise_of_the_torch_kernel_that_counts_is_what_counts():
+    one = timed(1.0, m=1)
+    fast = {"seconds": 1.2 * one["seconds"], "low": 0.8 * one["seconds"], "high": 1.3 * one["seconds"]}
+    one["baseline"] = {
+        "name": "flash_attn",
+        "seconds": 0.5 * one["seconds"],
+        "others": {"torch.matmul": fast["seconds"]},
+        "timings": {"torch.matmul": fast},
+    }
+    few, _ = of(made(sweeps=[sweep(linear, "m", [one])]), "linear")
+    assert few.reached == pytest.approx(1.2) and few.words.startswith("too noisy to tell: 0.777 to")
+
+
+def test_a_share_of_bandwidth_and_a_flat_time_are_as_noisy_as_their_times():
+    record = made()
+    (one,) = record["sweeps"][1]["points"][1:]
+    one["sizes"]["batch"] = 64
+    share = one["bytes_per_s"] / record["ceilings"][record["sweeps"][1]["arithmetic"]]["bandwidth"]
+    (decode,) = of(record, "decode_attention")
+    (ratio,) = decode.ratios
+    assert (ratio.low, ratio.high) == (pytest.approx(share / 1.03), pytest.approx(share / 0.98))
+    points = [point(heads, **row) for row in rows_of(heads, "timed")]
+    for one in points:
+        one["seconds"], one["low"], one["high"] = 1e-3, 0.96e-3, 1.04e-3
+    (flat,) = of(made(sweeps=[sweep(heads, "heads", points)]), heads.key)
+    assert flat.reached == 1.0 and flat.met is False and flat.words.startswith("too noisy to tell: 0.923")
+
+
 def test_what_no_point_tells_is_not_measured_and_neither_is_an_impossible_one():
     alone = timed(2.0, m=1)
     alone["alarms"] = ["Impossible result"]
@@ -59,7 +108,7 @@ def test_torch_is_what_counts_also_where_another_vendor_is_faster():
 
 
 def test_flat_takes_both_ends_of_the_heads_and_compares_the_longest_with_the_shortest():
-    points = [{**point(heads, **row), "seconds": s} for row, s in zip(
+    points = [{**point(heads, **row), "seconds": s, "low": None, "high": None} for row, s in zip(
         rows_of(heads, "timed"), (1e-3, 1.01e-3, 1.02e-3, 1.04e-3), strict=True)]  # fmt: skip
     (flat,) = of(made(sweeps=[sweep(heads, "heads", points)]), heads.key)
     assert flat.met and flat.reached == pytest.approx(1 / 1.04)
@@ -77,7 +126,8 @@ def test_a_share_of_bandwidth_is_that_of_its_own_run_and_computed():
     (decode,) = of(record, "decode_attention")
     rate = record["ceilings"][record["sweeps"][1]["arithmetic"]]["bandwidth"]
     share = record["sweeps"][1]["points"][1]["bytes_per_s"] / rate
-    assert decode.ratios == (pytest.approx(share),), "only where the goal is set, whatever the point says"
+    (ratio,) = decode.ratios
+    assert ratio.likely == pytest.approx(share), "only where the goal is set, whatever the point says"
 
 
 def test_nothing_of_a_rehearsal_is_judged_and_sizes_of_another_version_are_passed_over():

@@ -4,6 +4,9 @@ A goal is a ratio of two numbers of one run, so that it means the same on every 
 kernel for the same work over ours, a share of the bandwidth that the card just showed, or the shortest
 time of a sweep over its longest. It is judged by the points of a record and by nothing else, and by the
 worst of them; of a rehearsal, which has no measured point, nothing is judged unless it is asked for.
+
+Runs of a kernel scatter. Where the fifths of both times leave open whether the bound was reached, the goal
+is neither met nor missed.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from typing import Any, Literal
 
 from book.say import say
 from kernels.evidence import recorded
+from kernels.evidence.timed.clocks import Gain
 
 TORCH = "torch"  # how the names of its kernels begin, in `baselines`
 
 ANY = math.inf  # of sizes: no largest
+EXACT = Gain(1.0, 1.0, 1.0)  # of a time to itself
 
 Sizes = Mapping[str, int]
 
@@ -47,15 +52,18 @@ class Goal:
         """The sizes that it is set at in words, "m ≤ 64"; "" for all."""
         return ", ".join(_between(name, *ends) for name, ends in self.within.items())
 
-    def ratios(self, points: Iterable[Mapping[str, Any]]) -> list[float]:
-        """Its ratio at each of these points of its kernel that tells one; the goal is held to the least."""
+    def ratios(self, points: Iterable[Mapping[str, Any]]) -> list[Gain]:
+        """Its ratio at each point of its kernel that tells one, with the ends that the noise leaves open.
+
+        The goal is held to the least.
+        """
         mine = [point for point in points if not point["alarms"] and self.holds_at(point["sizes"])]
         if self.ratio == "flat":
             at = [point["sizes"] for point in mine]
             if not all(any(end.items() <= sizes.items() for sizes in at) for end in self.ends):
                 return []
-            shortest = min(point["seconds"] for point in mine)
-            return [shortest / point["seconds"] for point in mine]
+            shortest = min(mine, key=lambda point: point["seconds"])
+            return [EXACT if point is shortest else _times(shortest, point) for point in mine]
         ratio = _of_torch if self.ratio == TORCH else _of_bandwidth
         return [found for found in map(ratio, mine) if found is not None]
 
@@ -85,26 +93,34 @@ class Outcome:
 
     goal: Goal
     dtype: str = ""
-    ratios: tuple[float, ...] = ()
+    ratios: tuple[Gain, ...] = ()
 
     @property
     def reached(self) -> float | None:
         """The least of its ratios; None where it wasn't measured."""
-        return min(self.ratios, default=None)
+        return min((ratio.likely for ratio in self.ratios), default=None)
 
     @property
     def met(self) -> bool | None:
-        """Whether it was reached; None where it wasn't measured."""
-        return None if self.reached is None else self.reached >= self.goal.bound
+        """Whether it was reached at every size, however the runs scatter; None where it wasn't measured."""
+        return all(ratio.low >= self.goal.bound for ratio in self.ratios) if self.ratios else None
+
+    @property
+    def missed(self) -> bool | None:
+        """Whether it was missed at some size, however the runs scatter; None where it wasn't measured."""
+        return any(ratio.high < self.goal.bound for ratio in self.ratios) if self.ratios else None
 
     @property
     def words(self) -> str:
-        """Met, by how much it was missed, or that it was not measured."""
+        """Met, by how much it was missed, that the noise hides it, or that it was not measured."""
         if self.reached is None:
             return recorded.NOT_MEASURED
         if self.met:
             return say("met")
-        return say("missed by {gap:.2g}", gap=self.goal.bound - self.reached)
+        if self.missed:
+            return say("missed by {gap:.2g}", gap=self.goal.bound - self.reached)
+        low, high = (min(getattr(ratio, end) for ratio in self.ratios) for end in ("low", "high"))
+        return say("too noisy to tell: {low:.3f} to {high:.3f}", low=low, high=high)
 
 
 def judge(record: recorded.Record, *, rehearsals: bool = False) -> tuple[Outcome, ...]:
@@ -133,13 +149,26 @@ def _with_shares(record: recorded.Record, sweep: Mapping[str, Any]) -> list[Mapp
     return [{**point, "of_bandwidth": point["bytes_per_s"] / kept["bandwidth"]} for point in sweep["points"]]
 
 
-def _of_torch(point: Mapping[str, Any]) -> float | None:
+def _times(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Gain:
+    """How many times as fast ours ran as theirs. low and high of each, s: a time without them is exact."""
+    (short, middle, long), (quick, own, slow) = map(_ends, (theirs, ours))
+    return Gain(middle / own, short / slow, long / quick)
+
+
+def _ends(time: Mapping[str, Any]) -> tuple[float, float, float]:
+    seconds = time["seconds"]
+    return time.get("low") or seconds, seconds, time.get("high") or seconds
+
+
+def _of_torch(point: Mapping[str, Any]) -> Gain | None:
     """The time of torch's fastest kernel over ours, whoever else was faster."""
     vendor = point.get("baseline") or {}
-    every = {**vendor.get("others", {}), **({vendor["name"]: vendor["seconds"]} if vendor else {})}
-    seconds = [taken for name, taken in every.items() if name.startswith(TORCH)]
-    return min(seconds) / point["seconds"] if seconds else None
+    others = {name: {"seconds": taken} for name, taken in (vendor.get("others") or {}).items()}
+    every = {**others, **(vendor.get("timings") or {}), **({vendor["name"]: vendor} if vendor else {})}
+    torch_s = [timing for name, timing in every.items() if name.startswith(TORCH)]
+    return _times(min(torch_s, key=lambda timing: timing["seconds"]), point) if torch_s else None
 
 
-def _of_bandwidth(point: Mapping[str, Any]) -> float | None:
-    return point.get("of_bandwidth")
+def _of_bandwidth(point: Mapping[str, Any]) -> Gain | None:
+    share = point.get("of_bandwidth")
+    return None if share is None else _times({"seconds": share * point["seconds"]}, point)
