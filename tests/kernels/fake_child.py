@@ -82,7 +82,7 @@ def named(asked):
 
 
 def remember(words):
-    with open(os.environ["ASKED"], "a") as log:
+    with open(os.environ["ASKED"], "a", encoding="utf-8") as log:
         log.write(" ".join(words).strip() + "\n")
 
 

@@ -27,7 +27,7 @@ CARD_1 = dataclasses.replace(CARD, uuid=UUID, pci="0000:1b:00.0", architecture="
 def tool(folder, name, lines):
     """An executable of that name, which tells its arguments to `asked` beside it."""
     path = folder / name
-    path.write_text("\n".join(["#!/bin/sh", f'echo "$@" >> {folder}/asked', *lines]) + "\n")
+    path.write_text("\n".join(["#!/bin/sh", f'echo "$@" >> {folder}/asked', *lines]) + "\n", encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
@@ -67,7 +67,7 @@ def test_clock_power_and_throttling_are_read_while_the_card_works_by_its_uuid(to
     assert found["sm_mhz"] == {"least": 1410.0, "median": 1980.0, "most": 1980.0}
     assert found["power_w"]["most"] == 699.5 and found["celsius"]["most"] == 83.0
     assert found["reasons"] == ["power cap", "heat (hardware)"]
-    asked = (tools / "asked").read_text()
+    asked = (tools / "asked").read_text(encoding="utf-8")
     assert f"-i {UUID}" in asked and "clocks_event_reasons.active" in asked and "-lms 10" in asked
 
 
@@ -98,7 +98,7 @@ def test_of_an_amd_card_amd_smi_is_asked_by_its_place_on_the_bus(tools):
     found = watched(monkey, least=2)
     assert found["sm_mhz"]["most"] == 2100.0
     assert found["power_w"]["most"] == 612.0 and found["celsius"]["most"] == 71.0
-    assert "metric -g 0000:1b:00.0" in (tools / "asked").read_text()
+    assert "metric -g 0000:1b:00.0" in (tools / "asked").read_text(encoding="utf-8")
 
 
 def test_a_machine_without_these_tools_has_no_samples_and_goes_on(tools):
@@ -123,7 +123,7 @@ def test_power_is_that_of_the_moment_and_the_mean_where_the_card_or_its_driver_h
     refuses = ['case "$*" in', '*power.draw.instant*) echo "not a valid field to query."; exit 2;;', "esac"]
     tool(tools, "nvidia-smi", [*refuses, f'echo "{NOW}, 1500, 40, 0x4, 300.0"; exec sleep 5'])
     assert watched()["power_w"]["median"] == 300.0
-    asked = (tools / "asked").read_text().splitlines()
+    asked = (tools / "asked").read_text(encoding="utf-8").splitlines()
     assert "power.draw.instant" in asked[0] and asked[-1].count("power.draw") == 1
 
 
@@ -149,7 +149,7 @@ def test_a_sample_is_of_the_time_that_the_driver_s_tool_says(stamp, at):
 def test_another_program_on_this_card_is_seen_before_it_begins_and_noted(tools, told, there):
     tool(tools, "nvidia-smi", ['case "$*" in', f"*query-compute-apps=pid*) {told or ':'};;", "esac"])
     assert sampling.others(CARD_1) is there
-    assert f"-i {UUID}" in (tools / "asked").read_text()
+    assert f"-i {UUID}" in (tools / "asked").read_text(encoding="utf-8")
     assert sampling.others(dataclasses.replace(CARD_1, imaginary=True)) is False
     record = {**write.empty(CARD_1, "x"), "missing": []}
     run = Run(record, tools / "x.json", CARD_1, lambda *_, **__: iter(()), lambda line: None)
@@ -161,7 +161,7 @@ def test_another_program_on_this_card_is_seen_before_it_begins_and_noted(tools, 
 def test_an_amd_smi_of_another_version_is_asked_once_and_left(tools, told):
     tool(tools, "amd-smi", [f"echo '{told}'"])
     assert watched(seconds=0.5) is None
-    assert len((tools / "asked").read_text().splitlines()) == 1
+    assert len((tools / "asked").read_text(encoding="utf-8").splitlines()) == 1
 
 
 def test_a_tool_that_can_not_be_started_is_none(tools):
@@ -191,7 +191,7 @@ def test_a_sampler_ends_with_its_block(tools):
 def test_what_the_card_is_set_to_is_asked_by_uuid(tools):
     tool(tools, "nvidia-smi", ['echo "580.1, 210, 405, 1980, 2619, 700.00, 35, 00000000:1B:00.0, Disabled"'])
     assert sampling.clocks(CARD_1)["clocks.max.sm"] == "1980"
-    assert f"-i {UUID}" in (tools / "asked").read_text()
+    assert f"-i {UUID}" in (tools / "asked").read_text(encoding="utf-8")
 
 
 # ----------------------------------------------------------------------------------- which card
@@ -243,7 +243,9 @@ def test_a_checkout_that_is_another_user_s_has_its_commit(monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own tests use it
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    alone = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True)
+    alone = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, encoding="utf-8"
+    )
     assert "dubious ownership" in alone.stderr
     assert machine.commit(ROOT) != "unknown"
 
@@ -297,7 +299,7 @@ def test_triton_is_found_under_the_names_that_rocm_s_torch_brings_it_under(monke
 def test_a_machine_with_compiler_and_headers_lacks_nothing(tools, monkeypatch):
     monkeypatch.delenv("CC", raising=False)
     tool(tools, "gcc", [])
-    (tools / "Python.h").write_text("")
+    (tools / "Python.h").write_text("", encoding="utf-8")
     monkeypatch.setattr(machine.sysconfig, "get_paths", lambda scheme: {"include": str(tools)})
     assert machine.no_compiler() == ""
 

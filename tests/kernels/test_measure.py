@@ -37,9 +37,9 @@ TWO = {"stream": stream.experiment, "linear": linear.experiment}
 def asked(tmp_path, monkeypatch):
     """The log of what children were asked, a line each."""
     log = tmp_path / "asked"
-    log.write_text("")
+    log.write_text("", encoding="utf-8")
     monkeypatch.setenv("ASKED", str(log))
-    return lambda: log.read_text().splitlines()
+    return lambda: log.read_text(encoding="utf-8").splitlines()
 
 
 def fakes(faults=None, patience=20.0):
@@ -438,7 +438,7 @@ def test_the_seconds_before_the_command_began_are_of_its_minutes(tmp_path, asked
 
 def test_an_ncu_that_hangs_ends_with_the_minutes(tmp_path, monkeypatch):
     ncu = tmp_path / "ncu"
-    ncu.write_text("#!/bin/sh\nsleep 60\n")
+    ncu.write_text("#!/bin/sh\nsleep 60\n", encoding="utf-8")
     ncu.chmod(0o755)
     monkeypatch.setattr(counters, "LEAST", 0.5)
     read = functools.partial(dram.all_bytes, ncu=str(ncu))
@@ -526,7 +526,7 @@ def test_ctrl_c_while_the_card_is_described_ends_quietly(tmp_path, monkeypatch):
 
 
 def test_nowhere_to_write_is_said_before_anything_is_measured(tmp_path, asked, capsys):
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     assert command.main(["--out", str(tmp_path / "file" / "x.json")], children=fakes()) == 2
     assert "--out" in capsys.readouterr().err and asked() == ["describe"]
 

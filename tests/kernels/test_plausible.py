@@ -306,7 +306,9 @@ def test_the_command_is_there_and_needs_no_drawing(sent):
         f"sys.argv = ['recorded', 'check', {str(sent)!r}]\n"
         "runpy.run_module('kernels.evidence.recorded', run_name='__main__')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, encoding="utf-8"
+    )
     assert done.returncode == 0 and "nothing against them" in done.stdout, done.stderr
     assert json.loads(sent.read_text(encoding="utf-8"))["kind"] == "measured"
 

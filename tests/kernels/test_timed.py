@@ -371,11 +371,11 @@ def test_counters_that_may_not_be_read_give_a_sentence():
 
 def test_counting_that_takes_too_long_is_ended_with_all_its_processes(tmp_path):
     ncu = tmp_path / "ncu"
-    ncu.write_text(f"#!/bin/sh\n(sleep 60 & echo $! > {tmp_path}/inner; wait)\n")
+    ncu.write_text(f"#!/bin/sh\n(sleep 60 & echo $! > {tmp_path}/inner; wait)\n", encoding="utf-8")
     ncu.chmod(0o755)
     with pytest.raises(Unsupported, match="`ncu` was not done after 1 s, and was stopped"):
         dram.all_bytes(REQUESTS, ncu=str(ncu), timeout=1)
-    inner = int((tmp_path / "inner").read_text())
+    inner = int((tmp_path / "inner").read_text(encoding="utf-8"))
     for _ in range(100):  # the system takes a moment
         if not _runs(inner):
             break
@@ -385,7 +385,9 @@ def test_counting_that_takes_too_long_is_ended_with_all_its_processes(tmp_path):
 
 def _runs(process):
     try:
-        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return (
+            "Z" not in Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        )
     except OSError:
         return False
 
@@ -403,7 +405,7 @@ def test_ncu_is_found_beside_the_compiler_of_cuda_too(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
     assert dram.ncu_path() is None
     (tmp_path / "cuda/bin").mkdir(parents=True)
-    (tmp_path / "cuda/bin/ncu").write_text("#!/bin/sh\n")
+    (tmp_path / "cuda/bin/ncu").write_text("#!/bin/sh\n", encoding="utf-8")
     (tmp_path / "cuda/bin/ncu").chmod(0o755)
     assert dram.ncu_path() == str(tmp_path / "cuda/bin/ncu")
 
