@@ -118,7 +118,7 @@ def main():
     if asked["task"] == "ceilings":
         tell("ceilings", dtype=asked["dtype"], ceilings={"dtype": asked["dtype"], **TOPS}, clock={})
     if asked["task"] == "launches":
-        tell("launches", overhead={"lines": [], "laws": []})
+        tell("launches", overhead={"bandwidth": 3e12, "bandwidth_by": "torch copy", "lines": [], "laws": []})
     for sizes in asked.get("sizes", []):
         tell("at", sizes=sizes)
         fault = faults.get(f"{name} {sized(sizes)}")

@@ -366,7 +366,8 @@ class Day:
                 tops = {"dtype": request["dtype"], **fake_child.TOPS}
                 yield {"is": "ceilings", "dtype": request["dtype"], "ceilings": tops, "clock": {}}
             if request["task"] == "launches":
-                yield {"is": "launches", "overhead": {"lines": [], "laws": []}}
+                kept = {"bandwidth": 3e12, "bandwidth_by": "torch copy", "lines": [], "laws": []}
+                yield {"is": "launches", "overhead": kept}
             if sizes:
                 point = fake_child.point(sizes)
                 yield {"is": "point", "point": point, "began": self.now, "ended": self.now}

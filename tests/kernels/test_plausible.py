@@ -39,6 +39,7 @@ POINT = ("sweeps", 0, "points", 0)
 
 FAULTS = {
     "a rehearsal": (("kind",), "rehearsed", "It is a rehearsal: nothing in it was measured"),
+    "a device of no kind": (("device", "kind"), None, "device.kind is missing: it must be gpu"),
     "a CPU": (("device", "kind"), "cpu", "of a CPU, where torch's kernels were timed"),
     "a rehearsal's torch device": (("device", "torch_device"), "cpu", "torch_device = 'cpu'.*a card that is"),
     "a torch device of nobody": (("device", "torch_device"), None, "torch_device = None"),
@@ -101,7 +102,7 @@ FAULTS = {
     "a counter that saw too much": ((*POINT, "dram_bytes"), 1e30, "the counter saw more than this run"),
     "a vendor of days": (
         (*POINT, "baseline"),
-        {"name": "torch.matmul", "seconds": 1e6},
+        {"name": "torch.matmul", "seconds": 3000.0},
         "over 100 times ours, isn't its kernel's",
     ),
     "another vendor faster than light": (
@@ -291,6 +292,24 @@ def test_nothing_on_the_shelf_tells_one_card_from_another(tmp_path):
     text = command.shelved(record, tmp_path).read_text(encoding="utf-8").lower()
     assert "1b:00" not in text and "1234" not in text.replace("0123456789ab", "") and "bus_id" not in text
     assert "fell off the bus" in text and "1980" in text
+
+
+def test_what_cannot_be_judged_is_a_complaint_and_no_traceback(monkeypatch):
+    monkeypatch.setattr(plausible.provenance, "of_run", lambda *_: 1 / 0)
+    (found,) = plausible.judge(made()).complaints
+    assert found.startswith("It can't be judged (ZeroDivisionError")
+
+
+def test_a_file_is_named_by_the_day_however_it_was_written(tmp_path):
+    record = made(date="20260203T040506+0000")
+    record["device"] |= {"name": "Z/" * 60, "accelerator": None}
+    path = command.shelved(record, tmp_path)
+    assert path.parent == tmp_path and path.name == "z_" * 30 + "-2026-02-03.json"
+
+
+def test_a_name_that_is_no_name_is_refused(sent, tmp_path, capsys):
+    assert command.main(["add", str(sent), "--by", "A" * 500, "--to", str(tmp_path / "records")]) == 2
+    assert "printable letters" in capsys.readouterr().err and not (tmp_path / "records").exists()
 
 
 def test_what_has_a_complaint_is_not_added(sent, tmp_path):

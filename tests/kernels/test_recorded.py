@@ -75,6 +75,17 @@ def sweeps(*points):
     return [{"experiment": "linear", "axis": "m", "dtype": "bf16", "points": list(points)}]
 
 
+LINE = {"work": "noop", "way": "graph", "counts": [1, 2], "seconds": [1e-6, 2e-6]}
+
+
+def overhead(**changes):
+    return {"bandwidth": 3e12, "bandwidth_by": "torch copy", "lines": [LINE], "laws": []} | changes
+
+
+def vendor(**changes):
+    return point(1) | {"baseline": {"name": "torch.matmul", "seconds": 1e-4} | changes}
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -83,6 +94,27 @@ def sweeps(*points):
         ({"kind": "guessed"}, "kind = 'guessed': must be measured or rehearsed"),
         ({"device": {"name": ""}}, "device.name is missing"),
         ({"device": {"name": "x", "kind": "tpu"}}, "device.kind = 'tpu': must be gpu or cpu"),
+        ({"by": "A" * 500}, "by = 'AAA.*at most 120 printable letters"),
+        ({"by": "Ada\n# Heading"}, "must be one line"),
+        ({"by": "Ada\x1b[31m"}, "must be one line"),
+        ({"by": "Ada\u202eevil"}, "must be one line"),
+        ({"device": {"name": "NVIDIA $\\frac{H100$"}}, "device.name.*without \\$ and backslash"),
+        ({"device": {"name": "Z" * 400}}, "device.name"),
+        ({"software": {"torch": 1}}, "software.torch = 1: must be text"),
+        ({"clocks": {"before": "1980"}}, "clocks.before = '1980': must be an object"),
+        ({"clocks": {"before": {"clocks.sm": [1]}}}, r"clocks.before\['clocks.sm'\] = \[1\]: must be"),
+        ({"notes": [5]}, r"notes\[0\] = 5: must be text"),
+        ({"overhead": {"foo": 1}}, "overhead.bandwidth is missing"),
+        ({"overhead": overhead(lines=[{"work": "noop"}])}, r"overhead.lines\[0\].way is missing"),
+        ({"overhead": overhead(lines=[LINE | {"counts": [1]}])}, r"overhead.lines\[0\]: must have work, way"),
+        ({"overhead": overhead(lines=[LINE | {"x": 1}])}, r"overhead.lines\[0\]: must have work, way"),
+        ({"sweeps": sweeps(point(1) | {"clocks": {"reasons": 5}})}, "clocks.reasons = 5: must be a list"),
+        ({"sweeps": sweeps(vendor(others=["x"]))}, r"others = \['x'\]: must be an object"),
+        ({"sweeps": sweeps(vendor(others={"x": "fast"}))}, r"others\['x'\] = 'fast': must be a positive"),
+        ({"sweeps": sweeps(point(1) | {"seconds": 10**400})}, "seconds = a whole number that is too large"),
+        ({"sweeps": sweeps(point(1) | {"launch_seconds": 1e9})}, "launch_seconds = 1.*3600 s at most"),
+        ({"sweeps": sweeps(point(1) | {"plan": {"x": float("nan")}})}, "NaN is no number"),
+        ({"notes": ["x" * 30_000]}, r"notes\[0\] = text of more than"),
         ({"device": {"name": "x", "imaginary": True}}, "kind = 'measured': its device is imaginary"),
         ({"ceilings": {"bf16": {}}}, r"ceilings\['bf16'\].dtype is missing"),
         ({"missing": ["mlp"]}, r"missing\[0\] = 'mlp': must be an object"),
@@ -127,6 +159,15 @@ def test_half_a_file_and_no_file_are_refused(tmp_path):
         recorded.load(path)
     with pytest.raises(RecordError, match="cannot be read"):
         recorded.load(tmp_path / "absent.json")
+
+
+def test_brackets_without_end_are_refused_and_a_mark_before_the_first_is_not(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(RecordError, match="not JSON"):
+        recorded.load(path)
+    path.write_text(json.dumps(record(overhead=overhead())), encoding="utf-8-sig")
+    assert recorded.load(path) == record(overhead=overhead())
 
 
 def test_points_leave_out_what_was_impossible():

@@ -44,13 +44,18 @@ def load(path: Path | str) -> dict[str, Any]:
     """
     path = Path(path)
     try:
-        record = upgraded(json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a mark before it
+        record = upgraded(json.loads(text, parse_constant=_no_number))
     except OSError as error:
         raise RecordError(f"{path}: cannot be read ({error.strerror}); give the path of a record.") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}: not JSON ({error}); measure again.") from None
     validate(record, path)
     return record
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def load_all(folder: Path | str | None = None) -> tuple[dict[str, Any], ...]:

@@ -12,6 +12,7 @@ Exit codes: 0 it can be believed; 1 it can't, or not all of it; 2 it is no recor
 from __future__ import annotations
 
 import argparse
+import datetime
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import Any
 
 from kernels.evidence import recorded
 from kernels.evidence.recorded import personal, plausible
+
+LONGEST_STEM = 60  # letters of a file's name that are the card's
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -45,11 +48,12 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = arguments(words)
     try:
         record = recorded.load(asked.file)
+        if asked.what == "add" and asked.by:
+            record["by"] = asked.by
+            recorded.validate(record, asked.file)
     except recorded.RecordError as error:
         print(error, file=sys.stderr)
         return 2
-    if asked.what == "add" and asked.by:
-        record["by"] = asked.by
     verdict = plausible.judge(record, rehearsals=asked.what == "check" and asked.rehearsal)
     print(recorded.title(record))
     for sentence in verdict.complaints:
@@ -77,7 +81,8 @@ def shelved(record: dict[str, Any], folder: Path) -> Path:
         letter if letter.isalnum() else "_" for letter in record["device"]["name"].lower()
     )
     folder.mkdir(parents=True, exist_ok=True)
-    stem, number = f"{card}-{record['date'][:10]}", 1
+    day = datetime.datetime.fromisoformat(record["date"]).date()
+    stem, number = f"{card[:LONGEST_STEM]}-{day:%Y-%m-%d}", 1
     path = folder / f"{stem}.json"
     while path.exists():
         number += 1

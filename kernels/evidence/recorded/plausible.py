@@ -45,7 +45,18 @@ def judge(
     """Judge a record that has passed `recorded.load`. now: by default the clock of this machine.
 
     rehearsals: the numbers of a rehearsal are looked at as well; that it is one stays the first complaint.
+    What can't be judged has a complaint, too.
     """
+    try:
+        return _judged(record, now or datetime.datetime.now(datetime.UTC), rehearsals)
+    except Exception as error:  # noqa: BLE001 - a stranger's file: whatever is in it, the answer is a sentence
+        what = f"{type(error).__name__}: {error}"
+        return Verdict(
+            (f"It can't be judged ({what[:200]}): something in it is of no run; measure again.",), ()
+        )
+
+
+def _judged(record: recorded.Record, now: datetime.datetime, rehearsals: bool) -> Verdict:
     complaints = []
     if not recorded.measured([record]):
         complaints = ["It is a rehearsal: nothing in it was measured. Measure on a card that is there."]
@@ -53,7 +64,9 @@ def judge(
             return Verdict(tuple(complaints), ())
     else:
         complaints += provenance.of_rehearsal(record)
-    if record["device"].get("kind") != "gpu":
+    if record["device"].get("kind") is None:
+        return Verdict((*complaints, "device.kind is missing: it must be gpu; measure again."), ())
+    if record["device"]["kind"] != "gpu":
         only = (
             "It is of a CPU, where torch's kernels were timed and none of this book's: keep it for yourself."
         )
@@ -61,7 +74,7 @@ def judge(
     known = all_experiments()
     card, most = _card(record), limits.of(record)
     complaints += [
-        *provenance.of_run(record, now or datetime.datetime.now(datetime.UTC)),
+        *provenance.of_run(record, now),
         *provenance.of_device(record, card),
         *provenance.of_results(record),
         *_ceilings(record, card, most),
