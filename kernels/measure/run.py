@@ -306,7 +306,7 @@ class Run:
 
     def _a_vendor_did_it(self, job: Job, progress: Progress, how: str) -> bool:
         """Whether a vendor's kernel took the process or the card; none is tried beside this kernel again."""
-        at = progress.tried if how == "lost" else progress.beside
+        at = progress.tried
         if at is None:
             return False
         took = "card" if how == "lost" else f"process: {how.removeprefix('died: ')}"

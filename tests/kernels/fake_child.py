@@ -128,8 +128,9 @@ def main():
                 tell("point", point=alone, began=time.monotonic(), ended=time.monotonic())
                 tell("beside", sizes=sizes)
                 kind, _, reason = fault.removeprefix("beside ").partition(" ")
-                if kind == "lost":  # the size is told again, with a note; then the card answers no more
+                if kind in ("lost", "exits"):  # after the size was told again, with a note
                     tell("point", point=alone, began=time.monotonic(), ended=time.monotonic())
+                if kind == "lost":
                     tell("lost", reason=reason)
                     sys.exit(0)
                 happen(fault.removeprefix("beside "), sizes)

@@ -142,7 +142,7 @@ def test_a_child_that_dies_or_a_launch_that_is_refused_costs_one_point(tmp_path,
     assert (gap["sizes"]["m"], gap["why"]) == (1, "failed") and says in gap["reason"]
 
 
-@pytest.mark.parametrize("fault", ["killed", "hangs", "segfault"])
+@pytest.mark.parametrize("fault", ["killed", "hangs", "segfault", "exits"])
 def test_a_vendor_s_kernel_that_takes_the_process_costs_no_time_of_ours(tmp_path, asked, fault):
     """FlashInfer compiles for a minute when it is first called, another library is built for another card."""
     run, record, lines = measured(tmp_path, {"linear m=1": f"beside {fault}"}, patience=1.5)
