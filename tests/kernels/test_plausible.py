@@ -64,6 +64,10 @@ FAULTS = {
     "a torch without a GPU": (("software", "cuda"), None, "torch had no GPU"),
     "no clocks": (("clocks",), {}, "clocks.before is empty: put nvidia-smi on the PATH"),
     "changed files": (("commit",), "0123456789ab+", "files had been changed; commit or stash"),
+    "a commit of nobody": (("commit",), "my own fork, trust me", "no commit's name; measure in a clone"),
+    "a day before the book": (("date",), "1970-01-01T00:00:00+00:00", "older than this book"),
+    "twin points": (("sweeps", 0, "points"), lambda old: old * 2, "linear: .*m = 1, .* is there twice"),
+    "twin sweeps": (("sweeps",), lambda old: [*old, old[0]], "sweeps: one of linear is there twice"),
     "an unknown commit": (("commit",), "unknown", "measure in a clone of the repository"),
     "a day that is none": (("date",), "yesterday", "date = 'yesterday': must be a time of ISO 8601"),
     "a day without its offset": (("date",), "2026-02-03T04:05:06", "with its offset"),
@@ -273,7 +277,9 @@ def test_check_says_what_it_found_and_exits_with_it(sent, capsys):
 
 def test_a_record_that_was_added_appears_with_card_day_and_name(sent, tmp_path, capsys):
     shelf = tmp_path / "records"
-    for _ in range(2):  # a second run of a day stands beside the first
+    for hour in ("03", "04"):  # a second run of a day stands beside the first
+        record = recorded.load(sent)
+        recorded.save({**record, "date": f"2026-02-03T{hour}:05:06+00:00"}, sent)
         assert command.main(["add", str(sent), "--by", "Ada Lovelace", "--to", str(shelf)]) == 0
     assert sorted(p.name for p in shelf.iterdir()) == [
         "h100_sxm-2026-02-03-2.json",
@@ -292,6 +298,20 @@ def test_nothing_on_the_shelf_tells_one_card_from_another(tmp_path):
     text = command.shelved(record, tmp_path).read_text(encoding="utf-8").lower()
     assert "1b:00" not in text and "1234" not in text.replace("0123456789ab", "") and "bus_id" not in text
     assert "fell off the bus" in text and "1980" in text
+
+
+def test_the_same_run_is_not_shelved_twice_and_neither_is_what_no_page_can_show(
+    sent, tmp_path, capsys, monkeypatch
+):
+    add = ["add", str(sent), "--to", str(tmp_path / "records")]
+    with monkeypatch.context() as broken:
+        broken.setattr(record_tables, "times", lambda *_, **__: 1 / 0)
+        assert command.main(add) == 1
+    said = capsys.readouterr()
+    assert "no page can show it" in said.err and "commit it" not in said.out
+    assert command.main(add) == 0 and "commit it" in capsys.readouterr().out
+    assert command.main(add) == 1 and "on the shelf already" in capsys.readouterr().err
+    assert len(list((tmp_path / "records").iterdir())) == 1
 
 
 def test_what_cannot_be_judged_is_a_complaint_and_no_traceback(monkeypatch):

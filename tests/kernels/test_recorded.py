@@ -6,7 +6,7 @@ import pytest
 
 from book import catalog
 from kernels.evidence import child_process, published, recorded
-from kernels.evidence.recorded import RecordError, personal
+from kernels.evidence.recorded import RecordError, personal, plausible
 from kernels.linear import experiment as linear
 
 
@@ -190,6 +190,11 @@ def test_one_bad_record_of_a_folder_is_named(tmp_path):
 def test_the_records_in_the_repository_are_valid():
     files = [path.stem for path in recorded.FOLDER.glob("*.json")]
     assert len(recorded.load_all()) == len(files)  # each is checked as it is read
+
+
+def test_the_records_in_the_repository_can_be_believed():
+    found = {r["date"]: plausible.judge(r).complaints for r in recorded.load_all()}
+    assert not any(found.values()), found
 
 
 def test_published_points_follow_from_the_formula():

@@ -67,8 +67,28 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
     print(f"{asked.file}: {points} points, and nothing against them.")
     if asked.what == "add":
+        if problem := unshowable(record, asked.to):
+            print(f"{asked.file}: {problem}", file=sys.stderr)
+            return 1
         print(f"wrote {shelved(record, asked.to)}; commit it.")
     return 0
+
+
+def unshowable(record: dict[str, Any], folder: Path) -> str:
+    """Why a record is not to stand on this shelf: it does already, or no page can show it; "" if it may."""
+    from kernels.evidence import launch_results, record_tables  # which import this package
+
+    run = [recorded.card_of(record), record["device"]["name"], record["date"], record["commit"]]
+    for other in recorded.load_all(folder):
+        if run == [recorded.card_of(other), other["device"]["name"], other["date"], other["commit"]]:
+            return "this run is on the shelf already; take the other one away first."
+    try:
+        record_tables.shelf([record])._repr_html_()
+        for costs in launch_results.recorded([record]):
+            costs._repr_html_()
+    except Exception as error:  # noqa: BLE001 - what fails here would fail the book's build
+        return f"no page can show it ({type(error).__name__}: {error}); report it, with the record."
+    return ""
 
 
 def shelved(record: dict[str, Any], folder: Path) -> Path:

@@ -81,6 +81,7 @@ def _judged(record: recorded.Record, now: datetime.datetime, rehearsals: bool) -
     ]
     if not any(sweep["points"] for sweep in record["sweeps"]):
         complaints.append("Nothing was timed: read its notes, mend what they say, and measure again.")
+    complaints += _twins(record)
     for sweep in record["sweeps"]:
         experiment = known.get(sweep["experiment"])
         if experiment is None:
@@ -91,6 +92,20 @@ def _judged(record: recorded.Record, now: datetime.datetime, rehearsals: bool) -
             continue
         complaints += _sweep(record, experiment, sweep, most)
     return Verdict(tuple(dict.fromkeys(complaints)), tuple(_remarks(record, card)))
+
+
+def _twins(record: recorded.Record) -> Iterator[str]:
+    """What was timed once and stands there twice."""
+    sweeps = [
+        (one["experiment"], one["axis"], one["dtype"], str(one.get("fixed"))) for one in record["sweeps"]
+    ]
+    for name, *_ in {one: None for one in sweeps if sweeps.count(one) > 1}:
+        yield f"sweeps: one of {name} is there twice; take one out, or measure again."
+    for sweep in record["sweeps"]:
+        sizes = [tuple(sorted(point["sizes"].items())) for point in sweep["points"]]
+        for one in dict.fromkeys(one for one in sizes if sizes.count(one) > 1):
+            where = f"{sweep['experiment']}: {described(dict(one))}"
+            yield f"{where} is there twice; take one out, or measure again."
 
 
 def _card(record: recorded.Record) -> Accelerator | None:

@@ -6,6 +6,7 @@ Each function yields complaints, sentences with a remedy (see `plausible`).
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 
 from book import catalog
@@ -13,6 +14,7 @@ from book.catalog import Accelerator
 from kernels.evidence import recorded
 
 SMALLER_MEMORY = 0.85  # what a driver reports is less than the label: its own share, and ECC on some cards
+FIRST_YEAR = 2026  # there was no such record before
 
 _ON_A_CARD = "measure on a card that is there."
 
@@ -30,13 +32,17 @@ def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
         yield f"commit = {commit!r}: files had been changed; commit or stash that, and measure again."
     elif commit == "unknown":
         yield "commit = 'unknown': measure in a clone of the repository, so that the code can be found."
+    elif not re.fullmatch("[0-9a-f]{7,40}", commit):
+        yield f"commit = {commit!r}: no commit's name; measure in a clone of the repository."
     try:
         began = datetime.datetime.fromisoformat(record["date"])
     except ValueError:
         began = None
     if began is None or began.tzinfo is None:
         yield f"date = {record['date']!r}: must be a time of ISO 8601 with its offset; measure again."
-    elif began > now + datetime.timedelta(days=1):
+    elif began.astimezone(datetime.UTC).year < FIRST_YEAR:
+        yield f"date = {record['date']!r}: older than this book; set that machine's clock, and measure again."
+    elif began > now + datetime.timedelta(hours=1):
         yield f"date = {record['date']!r}: it lies ahead; set the clock of that machine, and measure again."
 
 
