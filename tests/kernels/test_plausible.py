@@ -70,6 +70,7 @@ FAULTS = {
     "twin sweeps": (("sweeps",), lambda old: [*old, old[0]], "sweeps: one of linear is there twice"),
     "an unknown commit": (("commit",), "unknown", "measure in a clone of the repository"),
     "a day that is none": (("date",), "yesterday", "date = 'yesterday': must be a time of ISO 8601"),
+    "a day that names a folder": (("date",), "20260203/040506+0000", "must be a time of ISO 8601"),
     "a day without its offset": (("date",), "2026-02-03T04:05:06", "with its offset"),
     "a day to come": (("date",), "2999-01-01T00:00:00+00:00", "it lies ahead; set the clock"),
     "a slice": (("device", "name"), "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "a slice of a card"),

@@ -38,7 +38,7 @@ def of_run(record: recorded.Record, now: datetime.datetime) -> Iterator[str]:
         began = datetime.datetime.fromisoformat(record["date"])
     except ValueError:
         began = None
-    if began is None or began.tzinfo is None:
+    if began is None or began.tzinfo is None or not record["date"].startswith(f"{began:%Y-%m-%d}T"):
         yield f"date = {record['date']!r}: must be a time of ISO 8601 with its offset; measure again."
     elif began.astimezone(datetime.UTC).year < FIRST_YEAR:
         yield f"date = {record['date']!r}: older than this book; set that machine's clock, and measure again."
