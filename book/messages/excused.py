@@ -49,6 +49,8 @@ EXCUSED: tuple[Excuse, ...] = (
     ("kernels/evidence/counted/__init__.py", "Counted.check", "the message of an exception"),
     ("kernels/evidence/counted/per_rank.py", "CountedRanks._check_sent", "the message of an exception"),
     ("kernels/evidence/recorded/schema.py", "Field.wrong", "the message of an exception"),
+    ("kernels/evidence/recorded/schema.py", "Field._wrong_inside", "the message of an exception"),
+    ("kernels/evidence/recorded/schema.py", "_bounded", "the message of an exception"),
     ("kernels/evidence/recorded/schema.py", "_TYPES", "the message of an exception"),
     ("kernels/ranks/failures.py", "", "the message of an exception"),
     ("kernels/evidence/executed/", "", "what is wrong with a kernel, in the message of an exception"),
