@@ -160,6 +160,7 @@ def _launches(request: Mapping[str, Any], bench: Bench, tell: Tell) -> None:
             bandwidth=tuple(reached) if reached else None,
             quick=request["quick"],
             on=bench.gpu,
+            cold=(request.get("cold") or {}).get("kept"),
         )
     tell("launches", overhead=kept.as_record())
 
