@@ -149,9 +149,10 @@ def test_the_cost_of_a_launch_is_asked_with_the_bandwidth_just_measured(monkeypa
         return launch_overhead.Overhead(device.name, *options["bandwidth"], (line,), (law,))
 
     monkeypatch.setattr(launch_overhead, "gpu", gpu)
-    (event,) = told("launches", bandwidth=[3e12, "torch copy"], quick=True)
+    cold = {"kept": "clean"}
+    (event,) = told("launches", bandwidth=[3e12, "torch copy"], quick=True, cold=cold)
     assert isinstance(asked.pop("on"), Memory), "on the card of the bench, whichever that is"
-    assert asked == {"bandwidth": (3e12, "torch copy"), "quick": True}
+    assert asked == {"bandwidth": (3e12, "torch copy"), "quick": True, "cold": "clean"}
     assert event["overhead"]["lines"][0]["work"] == "noop"
 
 

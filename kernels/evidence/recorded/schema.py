@@ -237,7 +237,7 @@ POINT = (
     ),
     _text("way", say("how the work was started, graph or eager"), optional=True),
     _number("launch_seconds", "s", say("Python's own time of starting it"), "at least 0", optional=True),
-    _number("empty_seconds", "s", say("a kernel that does nothing, started the same way"), "at least 0", optional=True),
+    _number("empty_seconds", "s", say("an empty kernel, started as it is"), "at least 0", optional=True),
     Field("notes", (tuple, list), say("sentences"), optional=True, each=(str,)),
     Field("baseline", (dict,), say("the vendor's kernel on the same tensors in the same run"), optional=True),
     Field("alarms", (list,), say("why it is impossible, if it is; such a point is not shown"), each=(str,)),
