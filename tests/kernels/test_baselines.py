@@ -183,6 +183,21 @@ def test_each_of_today_s_is_near_enough_to_our_kernel_s_result_to_be_timed(key, 
     assert found["share"] == 0.5 and 0 <= found["relative_error"] <= experiment.tolerance(dtype)
 
 
+@pytest.mark.parametrize(("after", "changed"), [(2e-3, False), (2.4e-3, True)])
+def test_ours_is_timed_again_behind_the_vendors_as_a_card_s_clock_falls(monkeypatch, after, changed):
+    class Falls(Says):
+        def time(self, work, budget=0.3):
+            found = super().time(work, budget)
+            return clocks.Timing(after, after, after, 5) if work is ours else found
+
+    ours, inputs = lambda: None, toy.inputs(**SIZES, dtype="fp16")
+    monkeypatch.setattr(baselines, "of", lambda *_: {"theirs": lambda: inputs["x"] @ inputs["w"]})
+    found, notes = baselines.beside(toy, inputs, "fp16", Falls(1e-3), OURS, 0.1, ours)
+    assert found["again"] == {"seconds": after, "low": after, "high": after}
+    said = "After the vendors' kernels ours took 2400.0 µs, before them 2000.0 µs: the card has changed"
+    assert [note.startswith(said) for note in notes] == [True] * changed
+
+
 def test_a_baseline_that_gives_something_else_is_not_timed_and_named_with_the_difference(monkeypatch):
     works = lambda x, w: {"theirs": lambda: 1.25 * (x @ w), "torch.matmul": lambda: x @ w}  # noqa: E731
     found, notes, clock = beside(toy, works, monkeypatch)

@@ -73,6 +73,17 @@ def test_the_noise_of_the_torch_kernel_that_counts_is_what_counts():
     assert few.reached == pytest.approx(1.2) and few.words.startswith("too noisy to tell: 0.777 to")
 
 
+def test_a_card_that_slowed_down_between_ours_and_the_vendor_s_tells_nothing():
+    one = timed(0.95, m=1)
+    slower = 1.2 * one["seconds"]
+    one["baseline"]["again"] = {"seconds": slower, "low": slower, "high": slower}
+    few, _ = of(made(sweeps=[sweep(linear, "m", [one])]), "linear")
+    assert few.met is False and few.missed, "slower before and slower after it"
+    one["baseline"]["seconds"] = 1.1 * one["seconds"]
+    few, _ = of(made(sweeps=[sweep(linear, "m", [one])]), "linear")
+    assert few.words.startswith("too noisy to tell")
+
+
 def test_a_share_of_bandwidth_and_a_flat_time_are_as_noisy_as_their_times():
     record = made()
     (one,) = record["sweeps"][1]["points"][1:]

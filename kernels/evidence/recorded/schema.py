@@ -278,6 +278,7 @@ BASELINE = (
     _number("seconds", "s", say("the median of its runs, by the same clock")),
     _number("relative_error", "", say("of its result, against ours"), "at least 0", optional=True),
     Field("others", (dict,), say("name: seconds of every other one"), "s", optional=True, each=NUMBER),
+    Field("again", (dict,), say("our own seconds, low, high after it"), "s", optional=True, each=NUMBER),
     _number("share", "", say("its seconds over ours"), optional=True),
     _number("low", "s", say("a fifth of the runs took less"), optional=True),
     _number("high", "s", say("a fifth of the runs took more"), optional=True),

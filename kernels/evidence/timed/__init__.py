@@ -108,7 +108,8 @@ def measure(
     inputs = experiment.inputs(**sizes, dtype=dtype, device=device.torch_device, seed=0)
     error = check(experiment, inputs, dtype, rows=need.rows, pieces=need.pieces)
     began = time.monotonic()
-    timing = clock.time(launched.OneRun(experiment, inputs, dtype, sizes), budget)
+    run = launched.OneRun(experiment, inputs, dtype, sizes)
+    timing = clock.time(run, budget)
     ended = time.monotonic()
     cost = experiment.formula(dtype, **sizes)
     bytes_per_s, flops_per_s = cost.bytes / timing.seconds, cost.flops / timing.seconds
@@ -158,7 +159,7 @@ def measure(
     if not vendors.known(experiment, dtype):
         return found
     first(found)
-    baseline, notes = vendors.beside(experiment, inputs, dtype, clock, timing, budget)
+    baseline, notes = vendors.beside(experiment, inputs, dtype, clock, timing, budget, run)
     return replace(found, baseline=baseline, notes=(*found.notes, *notes))
 
 

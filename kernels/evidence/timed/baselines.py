@@ -63,10 +63,12 @@ def beside(
     clock: Clock,
     ours: Timing,
     budget: float,
+    run: Work | None = None,
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """The fastest of the vendor's kernels that give our result on these inputs; a note for each other one.
 
-    ours: the time of our kernel, which was found right on these inputs. What is written in place is
+    ours: the time of our kernel, which was found right on these inputs. run: starts it; it is timed again
+    after the vendors', as a card's clock falls while it works. What is written in place is
     written. Nothing that a vendor's kernel does is raised: it must not cost our own point.
     """
     notes: list[str] = []
@@ -96,7 +98,32 @@ def beside(
             )
             continue
         timings[name] = timing
-    return (_found(timings, errors, ours), notes) if timings else (None, notes)
+    if not timings:
+        return None, notes
+    return {**_found(timings, errors, ours), **_again(run, clock, ours, budget, notes)}, notes
+
+
+def _again(
+    run: Work | None, clock: Clock, ours: Timing, budget: float, notes: list[str]
+) -> dict[str, dict[str, float]]:
+    """{"again": our own time after the vendors'}; a note where the card has changed meanwhile."""
+    if run is None:
+        return {}
+    try:
+        last = clock.time(run, budget)
+    except Exception as error:  # noqa: BLE001 - a vendor's kernel may have broken what it needs
+        notes.append(_not_timed("our own kernel, after the vendors'", error))
+        return {}
+    if last.low > ours.high or last.high < ours.low:
+        notes.append(
+            say(
+                "After the vendors' kernels ours took {last:.1f} µs, before them {first:.1f} µs: the card "
+                "has changed meanwhile.",
+                last=1e6 * last.seconds,
+                first=1e6 * ours.seconds,
+            )
+        )
+    return {"again": {"seconds": last.seconds, "low": last.low, "high": last.high}}
 
 
 def _may_be_python_s(timing: Timing) -> bool:
