@@ -19,6 +19,7 @@ from kernels.evidence.child_process import ROOT, environment
 
 WORKER = (sys.executable, "-m", "kernels.measure.worker")
 PATIENCE = 240.0  # seconds without a word: a first compilation of a large kernel takes a good minute
+GLANCE = 0.5  # seconds of a wait: a signal that another thread was given is seen only after it
 LAST_WORDS = 12  # lines of standard error that are kept
 KILLED = 1.0  # seconds in which a process that was killed is gone; one that hangs in the driver may never be
 SPARES = 2 if (os.cpu_count() or 1) >= 4 else 1  # started ahead: to import takes longer than many a check
@@ -79,6 +80,8 @@ class Child:
         time.monotonic. Raises Died or TooLate; the process has ended then, as it has after the last.
         """
         try:
+            if until is not None and time.monotonic() >= until:
+                raise TooLate
             assert self._process.stdin is not None
             with contextlib.suppress(OSError):  # it is dead already: how, is said below
                 self._process.stdin.write(json.dumps(request) + "\n")
@@ -89,13 +92,7 @@ class Child:
 
     def _answers(self, patience: float, until: float | None) -> Iterator[Event]:
         while True:
-            left = float("inf") if until is None else until - time.monotonic()
-            try:
-                line = self._told.get(timeout=max(0.0, min(patience, left)))
-            except queue.Empty:
-                if left <= patience:
-                    raise TooLate from None
-                raise Died(f"it said nothing for {patience:.0f} s, and was stopped") from None
+            line = self._line(patience, until)
             if line is None:
                 raise Died(self._end())
             try:
@@ -105,6 +102,18 @@ class Child:
             if event.get("is") == "done":
                 return
             yield event
+
+    def _line(self, patience: float, until: float | None) -> str | None:
+        """The next line that it tells, None at its end. Raises Died or TooLate where none comes in time."""
+        late = time.monotonic() + patience
+        while True:
+            now = time.monotonic()
+            with contextlib.suppress(queue.Empty):
+                return self._told.get(timeout=max(0.0, min(GLANCE, min(late, until or late) - now)))
+            if until is not None and time.monotonic() >= until:
+                raise TooLate
+            if time.monotonic() >= late:
+                raise Died(f"it said nothing for {patience:.0f} s, and was stopped")
 
     def _end(self) -> str:
         code = self._process.wait()
