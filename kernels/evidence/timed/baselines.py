@@ -112,7 +112,7 @@ def _again(
     try:
         last = clock.time(run, budget)
     except Exception as error:  # noqa: BLE001 - a vendor's kernel may have broken what it needs
-        notes.append(_not_timed("our own kernel, after the vendors'", error))
+        notes.append(_not_timed(say("our own kernel, after the vendors'"), error))
         return {}
     if last.low > ours.high or last.high < ours.low:
         notes.append(
