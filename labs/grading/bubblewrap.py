@@ -112,15 +112,15 @@ class Bubblewrap:
             become += ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"]
         made += ["--seccomp", str(fds["seccomp"])] if "seccomp" in fds else []
         made += ["--proc", "/proc", "--dev", "/dev", *self._tmpfs("/dev/shm", SHARED_MEMORY)]
-        made += self._tmpfs("/tmp", limits.scratch_bytes)
-        for folder in ("/tmp/home", "/tmp/work"):
+        made += self._tmpfs(sandbox_contents.SCRATCH, limits.scratch_bytes)
+        for folder in (sandbox_contents.HOME, sandbox_contents.WORK):
             made += [*self._perms("0777"), "--dir", folder]
         # After these, since the environment itself may lie under /tmp.
         made += _tree(sandbox_contents.mounts(files))
         for at in ("/etc/passwd", "/etc/group"):
             made += [*self._perms("0444"), "--ro-bind-data", str(fds[at]), at]
         # bubblewrap's own tmpfs under / and /dev have no size: open, they'd be a way round the memory limit.
-        made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp/work", "--"]
+        made += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", sandbox_contents.WORK, "--"]
         return [*made, "/bin/sh", "-c", FIRST, "sh", *become, *self._limits(limits, user), *argv]
 
     def _perms(self, mode: str) -> list[str]:

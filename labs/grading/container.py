@@ -23,7 +23,8 @@ from labs.grading.running_program import RunningProgram, SandboxFailed
 ENGINES = ("docker", "podman")
 IMAGE = "ROOFLINE_LABS_IMAGE"
 PATIENCE = 60  # s for the engine's own commands
-REWIRE = 'exec 3>&2 2>&1; mkdir -p /tmp/home /tmp/work; cd /tmp/work; exec "$@"'
+_FOLDERS = f"mkdir -p {sandbox_contents.HOME} {sandbox_contents.WORK}; cd {sandbox_contents.WORK}"
+REWIRE = f'exec 3>&2 2>&1; {_FOLDERS}; exec "$@"'
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 

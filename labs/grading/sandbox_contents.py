@@ -17,8 +17,11 @@ USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "include", "
 OTHER = ("/etc/ld.so.cache", "/etc/alternatives", "/sys/devices/system/cpu")
 NOBODY = 65534
 
+SCRATCH = "/tmp"  # inside: all that a program may write to, and in it its home and where it starts
+HOME, WORK = f"{SCRATCH}/home", f"{SCRATCH}/work"
 
-def environment(extra: Mapping[str, str], answer_fd: int, scratch: str = "/tmp") -> dict[str, str]:
+
+def environment(extra: Mapping[str, str], answer_fd: int, scratch: str = SCRATCH) -> dict[str, str]:
     """The whole environment of the program. Nothing of the grader's: no tokens, no proxies."""
     made = {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
@@ -46,7 +49,7 @@ def environment(extra: Mapping[str, str], answer_fd: int, scratch: str = "/tmp")
 def accounts(user: int) -> dict[str, bytes]:
     """The files that name the users: root, and the one that the program runs as."""
     return {
-        "/etc/passwd": f"root:x:0:0::/:/bin/false\nstudent:x:{user}:{user}::/tmp/home:/bin/sh\n".encode(),
+        "/etc/passwd": f"root:x:0:0::/:/bin/false\nstudent:x:{user}:{user}::{HOME}:/bin/sh\n".encode(),
         "/etc/group": f"root:x:0:\nstudent:x:{user}:\n".encode(),
     }
 

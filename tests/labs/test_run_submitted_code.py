@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
+from kernels.contract.processes import ROOT
 from labs.kit import unsandboxed
 from labs.kit.ask_and_answer import Calls, Case, Kernel, Values
 from labs.kit.ask_in_processes import Cell, answer
@@ -201,3 +206,19 @@ def test_work_done_elsewhere_than_in_a_kernel_is_refused_with_its_reason(told, n
     (run,) = told.answers[name].runs
     assert run.output is None
     assert word in run.error
+
+
+def test_watching_a_launcher_does_not_bring_torchs_compiler_along():
+    """It takes a second to import, for each question about a kernel."""
+    code = (
+        "import json, sys, torch\n"
+        "from labs.kit import run_submitted_code\n"
+        "given = {'x': {'shape': [4], 'strides': [1], 'dtype': 'float32'}}\n"
+        "made = run_submitted_code.plan(lambda x: torch.empty_like(x), given, {})\n"
+        "print(json.dumps([len(made['buffers']), 'torch._dynamo' in sys.modules]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [2, False]

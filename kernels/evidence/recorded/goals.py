@@ -1,6 +1,6 @@
 """What these kernels must reach on a card, and what a record of one reached.
 
-A goal is a ratio of two numbers of one run, so that it means the same on every card: the time of torch's
+A goal is a ratio of two numbers of one run, so that no datasheet enters it: the time of torch's
 kernel for the same work over ours, a share of the bandwidth that the card just showed, or the shortest
 time of a sweep over its longest. It is judged by the points of a record and by nothing else, and by the
 worst of them; of a rehearsal, which has no measured point, nothing is judged unless it is asked for.

@@ -136,6 +136,7 @@ set: red.global.gpu.release.add.u32 [%rd0], 1; ret;"""
     assert flag[0] == 32
 
 
+ACQUIRES = "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0"
 WAITS_FOR_THE_EIGHTH = """
 ld.param.b64 %rd0, [snippet_param_0]; mov.u32 %r0, %ctaid.x; setp.eq.u32 %p1, %r0, 7; @%p1 bra set;
 wait: LOOKS; bar.sync 0; setp.eq.u32 %p2, %r1, 0; @%p2 bra wait;
@@ -156,7 +157,7 @@ def test_where_all_wait_more_begin_as_long_as_the_card_has_room(order, looks):
 @pytest.mark.parametrize("order", ["forward", "interleaved"])
 def test_who_waits_for_what_cannot_begin_is_refused_with_how_many_fit(monkeypatch, order):
     monkeypatch.setattr(machine, "WAITED", 400)
-    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0")
+    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", ACQUIRES)
     with pytest.raises(
         CardRefuses, match="this launch needs 5,000 programs at once; the card holds 6 at most"
     ):
@@ -180,7 +181,7 @@ out: ret;"""
 @pytest.mark.parametrize("order", ["forward", "interleaved"])
 def test_who_waits_for_what_nobody_does_is_told_so_and_does_not_hang(monkeypatch, order):
     monkeypatch.setattr(machine, "WAITED", 400)
-    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", "atom.global.gpu.acquire.add.u32 %r1, [%rd0], 0")
+    body = WAITS_FOR_THE_EIGHTH.replace("LOOKS", ACQUIRES)
     with pytest.raises(
         CardRefuses, match="all programs that have not ended wait, and none is left to end that"
     ):
