@@ -35,6 +35,7 @@ def test_the_python_environment_is_there(go):
     assert told(go("import numpy; answer([sys.prefix, numpy.__version__])"))[0] == sys.prefix
 
 
+@pytest.mark.quiet
 def test_it_is_quick(box):
     argv = [sys.executable, "-I", "-S", "-c", "pass"]
 

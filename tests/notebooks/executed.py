@@ -57,12 +57,12 @@ def cached(path: Path, root: Path = ROOT, cache: Path = CACHE) -> NotebookNode |
         return None
 
 
-def run(path: Path) -> NotebookNode:
-    """The notebook run now, in its own folder, to its end even if cells fail."""
+def run(path: Path, folder: Path | None = None) -> NotebookNode:
+    """The notebook run now, in `folder` (None: its own), to its end even if cells fail."""
     notebook = nbformat.read(path, 4)
     # A reader has no TRITON_INTERPRET; the tests of the kernels, in the same process, set one.
     env = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    where = {"metadata": {"path": str(path.parent)}}
+    where = {"metadata": {"path": str(folder or path.parent)}}
     NotebookClient(notebook, timeout=SECONDS, allow_errors=True, resources=where).execute(env=env)
     return notebook
 
