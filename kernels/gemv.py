@@ -153,7 +153,7 @@ experiment = replace(
     launches=launches,
     sweep={
         "counted": {"m": 1, "k": 4096, "n": [64, 256]},
-        # Llama-3-8B: k and v, q and o, gate and up, the head
+        # Llama-3.1-8B: k and v, q and o, gate and up, the head
         "timed": {"m": 1, "k": 4096, "n": [1024, 4096, 14_336, 128_256]},
         "compiled": {"m": 1, "k": 4096, "n": 14_336},
     },

@@ -70,7 +70,9 @@ def steps(make: str = "make") -> tuple[Step, ...]:
         # One worker more than there are cores: a quarter of their time they wait for a browser or a child.
         Step("tests", (pytest("tests", "-n", str(CORES + 1), "--dist", "worksteal", "-m", "not quiet"),)),
         # Alone, since what runs beside them is in their times.
-        Step("timing tests", (pytest("timing", "-m", "quiet", "tests/kernels", "tests/labs/test_sandbox.py"),)),
+        Step(
+            "timing tests", (pytest("timing", "-m", "quiet", "tests/kernels", "tests/labs/test_sandbox.py"),)
+        ),
     )
 
 

@@ -3,7 +3,7 @@
     >>> from book import catalog
     >>> catalog.accelerator("h100_sxm").ridge("bf16")
     295.34...
-    >>> catalog.model("llama3-8b").parameters
+    >>> catalog.model("llama3.1-8b").parameters
     8030261248
 
 The facts live in the YAML files beside this module and nowhere else. They are read once, when

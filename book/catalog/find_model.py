@@ -20,7 +20,7 @@ def models() -> tuple[Model, ...]:
 
 
 def model(id: str) -> Model:
-    """The model with this id or name ("llama3-8b", "Llama-3-8B"). Raises UnknownName."""
+    """The model with this id or name ("llama3.1-8b", "Llama-3.1-8B"). Raises UnknownName."""
     rows = _models()
     return look_up("model", id, rows, {m.name: m.id for m in rows.values()})
 

@@ -68,13 +68,13 @@ CLAIMS = (
     wrong(
         "tpot-mean",
         say(
-            "TPOT is total time over output tokens: 6.1 ms (floors of Llama-3-8B, 8,192 tokens in, 100 "
+            "TPOT is total time over output tokens: 6.1 ms (floors of Llama-3.1-8B, 8,192 tokens in, 100 "
             "out, H100)"
         ),
         "6.1 ms",
-        lambda: serving.tpot(deploy("llama3-8b", "h100_sxm"), 1, 8192),
+        lambda: serving.tpot(deploy("llama3.1-8b", "h100_sxm"), 1, 8192),
         say("The prefill is in it. It belongs to the first token."),
-        slip=lambda: total_over_outputs("llama3-8b", "h100_sxm", 8192, 100),
+        slip=lambda: total_over_outputs("llama3.1-8b", "h100_sxm", 8192, 100),
     ),
     right(
         "slow-reader",

@@ -14,7 +14,7 @@ from book.formulas.formula import Presets
 from book.say import say
 from book.serving import parameters_read
 
-START = "Llama-3-8B"  # where every explorer of a whole model begins
+START = "Llama-3.1-8B"  # where every explorer of a whole model begins
 # both ways of counting P
 ALL, READ = say("all parameters"), say("without the input table")
 

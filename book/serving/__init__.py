@@ -1,7 +1,7 @@
 """A whole model on a whole machine: prefill, decode step, cache, latency, throughput.
 
     >>> from book import serving
-    >>> d = serving.deploy("llama3-70b", "h200_sxm", weight_itemsize=1, gpus=2)
+    >>> d = serving.deploy("llama3.1-70b", "h200_sxm", weight_itemsize=1, gpus=2)
     >>> serving.decode_step(d, batch=32, context=8192).time      # seconds, the floor
     >>> serving.sequences(d, context=8192)                       # how many fit
 

@@ -57,7 +57,7 @@ class Deployment:
 def deploy(model: str | Model, accelerator: str | Accelerator, **options: Any) -> Deployment:
     """A `Deployment` by the catalog's names.
 
-        deploy("llama3-70b", "h200_sxm", weight_itemsize=1, gpus=2)
+        deploy("llama3.1-70b", "h200_sxm", weight_itemsize=1, gpus=2)
 
     Raises catalog.UnknownName, catalog.UnsupportedDtype or ValueError.
     """

@@ -213,7 +213,7 @@ def explore(
     """A formula under sliders, with the evidence for it in the same picture.
 
     accelerators: catalog ids; the first one is highlighted. model, layer: a preset, as in
-    model="llama3-8b", layer="gate"; a formula of a whole model needs the model alone. evidence:
+    model="llama3.1-8b", layer="gate"; a formula of a whole model needs the model alone. evidence:
     what `confirm` returned, or a list of series. published: a kind in the catalog, as in "linear".
     view: the kind of one of the formula's pictures, "roofline", "formula", "bars" ..., the first of
     them if left out. against: the symbol on the formula's x axis, and that of the bars' shares. id: the

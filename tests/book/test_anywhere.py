@@ -145,7 +145,7 @@ print(json.dumps({
     "encoding": locale.getpreferredencoding(False),
     "bytes": out.read_bytes().hex(),
     "numbers": [si(321e-6, "s"), si(1234567, ""), gibibytes(5 * 2**30)],
-    "catalog": [catalog.accelerator("T4").name, catalog.model("llama3-8b").name],
+    "catalog": [catalog.accelerator("T4").name, catalog.model("llama3.1-8b").name],
     "claims": claims.table().html,
     "digest": bundle.pack(cells).digest,
     "fingerprint": fingerprint(cells, bundle.ROOT),

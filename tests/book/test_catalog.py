@@ -113,7 +113,7 @@ def test_parameters_round_to_the_label(model):
 
 
 def test_linear_layers_of_a_dense_model():
-    assert catalog.model("llama3-8b").linear_layers() == {
+    assert catalog.model("llama3.1-8b").linear_layers() == {
         "q projection": (4096, 4096),
         "k projection": (4096, 1024),
         "v projection": (4096, 1024),
@@ -141,7 +141,7 @@ def test_linear_layers_of_latent_attention_and_experts():
 
 
 def test_layers_add_up_to_the_weights_of_a_dense_model():
-    model = catalog.model("llama3-8b")
+    model = catalog.model("llama3.1-8b")
     per_block = sum(k * n for label, (k, n) in model.linear_layers().items() if label != "head")
     norms = (2 * model.layers + 1) * model.d_model
     assert model.layers * per_block + 2 * model.vocab * model.d_model + norms == model.parameters
@@ -150,7 +150,7 @@ def test_layers_add_up_to_the_weights_of_a_dense_model():
 def test_presets_name_every_model():
     presets = catalog.linear_layers()
     assert len(presets) == 29
-    assert presets["Llama-3-8B"]["up"] == {"k": 4096, "n": 14336}
+    assert presets["Llama-3.1-8B"]["up"] == {"k": 4096, "n": 14336}
 
 
 def test_published_points_are_in_seconds():
@@ -187,7 +187,7 @@ def test_values_can_not_be_changed():
 
 def test_names_work_beside_ids():
     assert catalog.accelerator("H100 SXM") is catalog.accelerator("h100_sxm")
-    assert catalog.model("Llama-3-8B") is catalog.model("llama3-8b")
+    assert catalog.model("Llama-3.1-8B") is catalog.model("llama3.1-8b")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_names_work_beside_ids():
     [
         (catalog.accelerator, "h100", "h100_sxm"),
         (catalog.accelerator, "mi300", "mi300x"),
-        (catalog.model, "llama-3-8b-instruct", "llama3-8b"),
+        (catalog.model, "llama-3-8b-instruct", "llama3.1-8b"),
         (catalog.published, "gemm linear", "linear"),
         (catalog.itemsize, "bfloat16", "bf16"),
         (catalog.accelerator, "", "t4"),

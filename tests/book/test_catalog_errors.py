@@ -135,7 +135,7 @@ SERIES = ("linear", "series", 0)
     ("path", "value", "words"),
     [
         ((*SERIES, "accelerator"), "h100", ["accelerator = 'h100'", "no such row", "h100_sxm"]),
-        ((*SERIES, "model"), "llama-8b", ["model = 'llama-8b'", "no such row", "llama3-8b"]),
+        ((*SERIES, "model"), "llama-8b", ["model = 'llama-8b'", "no such row", "llama3.1-8b"]),
         ((*SERIES, "dtype"), "bfloat16", ["dtype = 'bfloat16'", "not known", "bf16"]),
         ((*SERIES, "source"), ["somebody"], ["'somebody'", "unknown source", "aiconfigurator"]),
         ((*SERIES, "source"), DROP, ["source is missing"]),
@@ -152,7 +152,7 @@ def test_a_broken_published_series(tmp_path, path, value, words):
     document = {k: document[k] for k in ("schema_version", "sources", "linear")}
     _put(document, path, value)
     file = _write(tmp_path, "published.yaml", document)
-    known = {"accelerators": ["t4", "h100_sxm", "h200_sxm"], "models": ["llama3-8b", "phi4"]}
+    known = {"accelerators": ["t4", "h100_sxm", "h200_sxm"], "models": ["llama3.1-8b", "phi4"]}
     _refused(lambda: load_published(file, **known), ["published.yaml, linear[0]", *words])
 
 

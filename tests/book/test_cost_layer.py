@@ -22,7 +22,7 @@ def test_a_llama_3_8b_layer_by_hand():
 
 
 def test_the_layers_of_a_catalog_model_are_made_of_it():
-    layers = catalog.model("llama3-8b").linear_layers()
+    layers = catalog.model("llama3.1-8b").linear_layers()
     weights = sum(k * n for name, (k, n) in layers.items() if "head" not in name)
     assert weights == WEIGHTS
 

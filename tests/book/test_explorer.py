@@ -115,7 +115,7 @@ def test_a_whole_float_is_welcome_where_a_whole_number_is_asked():
         ({"accelerators": ["t4"]}, TraitError, "dtype = 'bf16': T4 has"),
         ({"dtype": "bf17"}, catalog.UnknownName, "bf16"),
         ({"model": "llama9"}, catalog.UnknownName, "llama"),
-        ({"model": "llama3-8b", "layer": "gates"}, ValueError, "Llama-3-8B has .*gate"),
+        ({"model": "llama3.1-8b", "layer": "gates"}, ValueError, "Llama-3.1-8B has .*gate"),
         ({"published": "lineal"}, catalog.UnknownName, "linear"),
         ({"b": 3}, ValueError, "b: linear has the sliders m, k, n"),
         ({"m": 0}, TraitError, "m = 0"),
@@ -135,17 +135,17 @@ def test_bad_input_says_what_to_do(arguments, error, sentence):
 
 def test_a_formula_without_presets_says_so():
     with pytest.raises(ValueError, match="fma_chain has no model presets; leave model out"):
-        explore(formulas.fma_chain, model="llama3-8b")
+        explore(formulas.fma_chain, model="llama3.1-8b")
 
 
 def test_a_preset_sets_the_sliders_and_is_left_when_one_moves_away():
-    explorer = linear(model="llama3-8b", layer="gate")
-    assert (explorer.preset, explorer.k, explorer.n) == ("Llama-3-8B / gate", 4096, 14336)
+    explorer = linear(model="llama3.1-8b", layer="gate")
+    assert (explorer.preset, explorer.k, explorer.n) == ("Llama-3.1-8B / gate", 4096, 14336)
     explorer.m = 77
-    assert explorer.preset == "Llama-3-8B / gate"
+    assert explorer.preset == "Llama-3.1-8B / gate"
     explorer.n = 512
     assert explorer.preset == ""
-    explorer.preset = "Llama-3-8B / down"
+    explorer.preset = "Llama-3.1-8B / down"
     assert (explorer.k, explorer.n) == (14336, 4096)
 
 
@@ -249,7 +249,7 @@ def test_the_button_refuses_an_experiment_with_sizes_that_nothing_gives():
 
 def everything():
     return explore(
-        formulas.linear, ["h100_sxm", "b200"], model="llama3-8b", evidence=[COUNTED], published="linear"
+        formulas.linear, ["h100_sxm", "b200"], model="llama3.1-8b", evidence=[COUNTED], published="linear"
     )
 
 

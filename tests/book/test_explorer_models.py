@@ -23,15 +23,15 @@ def step(**more):
 
 
 def test_a_model_decides_its_shape_and_no_slider_does():
-    explorer = step(model="llama3-70b", batch=32)
-    assert explorer.preset == "Llama-3-70B" and not explorer.has_trait("heads")
+    explorer = step(model="llama3.1-70b", batch=32)
+    assert explorer.preset == "Llama-3.1-70B" and not explorer.has_trait("heads")
     assert position(explorer)["heads"] == 64
-    explorer.preset = "Llama-3-8B"
+    explorer.preset = "Llama-3.1-8B"
     assert position(explorer)["heads"] == 32 and explorer.batch == 32
 
 
 def test_it_starts_with_a_model_and_can_not_be_without():
-    assert step().preset == "Llama-3-8B"
+    assert step().preset == "Llama-3.1-8B"
     with pytest.raises(TraitError, match="preset = '': choose one of 'Llama-2-7B'"):
         step().preset = ""
     with pytest.raises(ValueError, match="parameters: decode_step has the sliders batch, context"):
@@ -39,15 +39,15 @@ def test_it_starts_with_a_model_and_can_not_be_without():
 
 
 def test_where_sliders_have_the_shape_a_model_is_left_when_one_moves():
-    explorer = explore(formulas.kv_bytes_per_token, CARDS, model="llama3-70b")
-    assert (explorer.preset, explorer.layers) == ("Llama-3-70B", 80)
+    explorer = explore(formulas.kv_bytes_per_token, CARDS, model="llama3.1-70b")
+    assert (explorer.preset, explorer.layers) == ("Llama-3.1-70B", 80)
     explorer.kv_heads = 64
     assert explorer.preset == ""
 
 
 def test_a_model_can_be_counted_in_two_ways():
     counted = [
-        explore(formulas.decode_floor, CARDS, model="llama3-8b", layer=layer)
+        explore(formulas.decode_floor, CARDS, model="llama3.1-8b", layer=layer)
         for layer in (None, "without the input table")
     ]
     assert [position(e)["parameters"] for e in counted] == [8_030_261_248, 7_504_924_672]
@@ -115,7 +115,7 @@ def test_bars_start_along_the_slider_that_makes_their_parts_equal():
 
 def test_the_summary_names_every_part():
     assert step(batch=32, context=4096).summary() == (
-        "H100 SXM, bf16, Llama-3-8B, at B = 32, S = 4,096, w = 16 bit, s = 16 bit: time per step 9.92 ms, "
+        "H100 SXM, bf16, Llama-3.1-8B, at B = 32, S = 4,096, w = 16 bit, s = 16 bit: time per step 9.92 ms, "
         "weights 4.79 ms, KV cache 5.13 ms, arithmetic 589 µs, all users 3,225 token/s, "
         "ceiling of any batch 6,240 token/s, intensity 17.5 FLOP/byte, bound by memory."
     )
@@ -144,7 +144,7 @@ def test_published_attention_lies_on_the_roofline_at_its_own_sizes():
 def test_times_are_values_of_a_formula_in_seconds():
     f = formulas.step_law
     series = catalog.series("decode_step", accelerator="h100_sxm")
-    fixed = {**f.preset_values("Llama-3-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
+    fixed = {**f.preset_values("Llama-3.1-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
     points = [{"gpus": p["gpus"], "seconds": p["seconds"]} for p in series.points]
     given = {
         "rung": "published",
@@ -153,7 +153,7 @@ def test_times_are_values_of_a_formula_in_seconds():
         "fixed": fixed,
         "points": points,
     }
-    explorer = explore(f, CARDS, model="llama3-70b", evidence=[given], view="formula", against="gpus")
+    explorer = explore(f, CARDS, model="llama3.1-70b", evidence=[given], view="formula", against="gpus")
     assert explorer.rungs == ["published"]  # nobody asked for a kernel of ours
     assert [(p["at"]["gpus"], p["value"]) for p in explorer.evidence[0]["points"]] == [
         (2, 0.01741),
@@ -176,5 +176,5 @@ def test_the_button_measures_in_the_models_shape():
     experiment = SimpleNamespace(
         name="decode_step", sizes=("batch", "heads", "head_dim"), axis="batch", sweep={}
     )
-    bench = step(model="llama3-70b", batch=8).run_here(experiment, measure=lambda *_, **__: None)
+    bench = step(model="llama3.1-70b", batch=8).run_here(experiment, measure=lambda *_, **__: None)
     assert bench.sizes() == {"batch": [8], "heads": 64, "head_dim": 128}

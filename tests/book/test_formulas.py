@@ -32,12 +32,12 @@ def test_03_how_much_of_the_peak_so_many_rows_can_use():
 
 
 def test_04_the_floor_of_a_decode_step():
-    f, p70 = formulas.decode_floor, "Llama-3-70B / all parameters"
+    f, p70 = formulas.decode_floor, "Llama-3.1-70B / all parameters"
     assert f(**of(f, p70, batch=1)) == pytest.approx(42.12e-3, rel=1e-3)
     assert formulas.decode_rate(**of(f, p70, batch=32)) == pytest.approx(759.7, rel=1e-3)
     assert f(**of(f, p70, gpus=8)) == pytest.approx(5.265e-3, rel=1e-3)
-    assert f.evaluate("per_user", **of(f, "Llama-3-8B / all parameters")) == pytest.approx(208.6, rel=1e-3)
-    without = of(f, "Llama-3-8B / without the input table")
+    assert f.evaluate("per_user", **of(f, "Llama-3.1-8B / all parameters")) == pytest.approx(208.6, rel=1e-3)
+    without = of(f, "Llama-3.1-8B / without the input table")
     assert f.evaluate("per_user", **without) == pytest.approx(223.2, rel=1e-3)
     assert f.evaluate("throughput", **of(f, p70, batch=1024)) == pytest.approx(
         BF16["peak"] / (2 * 70_553_706_496), rel=1e-9
@@ -46,13 +46,18 @@ def test_04_the_floor_of_a_decode_step():
 
 def test_05_the_cache_and_what_fits():
     f = formulas.kv_bytes_per_token
-    known = {"Llama-2-7B": 524_288, "Llama-3-8B": 131_072, "Llama-3-70B": 327_680, "Llama-3.1-405B": 516_096}
+    known = {
+        "Llama-2-7B": 524_288,
+        "Llama-3.1-8B": 131_072,
+        "Llama-3.1-70B": 327_680,
+        "Llama-3.1-405B": 516_096,
+    }
     assert {name: f(**f.preset_values(name)) for name in known} == known
-    at = of(f, "Llama-3-70B", context=32768, batch=32)
+    at = of(f, "Llama-3.1-70B", context=32768, batch=32)
     assert f.evaluate("all", **at) == pytest.approx(343.6e9, rel=1e-3)
     assert f.evaluate("time", **at) == pytest.approx(102.6e-3, rel=1e-3)
     fits = formulas.kv_capacity
-    h200 = of(fits, "Llama-3-70B", weight_itemsize=1, capacity=catalog.accelerator("h200_sxm").capacity)
+    h200 = of(fits, "Llama-3.1-70B", weight_itemsize=1, capacity=catalog.accelerator("h200_sxm").capacity)
     assert fits.evaluate("tokens", **h200) == pytest.approx(171_900, rel=1e-3)
     assert int(fits(**h200)) == 33
     assert fits(**{**h200, "weight_itemsize": 2}) == 0  # the weights alone do not fit
@@ -61,34 +66,36 @@ def test_05_the_cache_and_what_fits():
 def test_06_only_heads_and_bytes_matter():
     f = formulas.decode_attention
     limits = {n: f.limit.expression.subs({symbol(k): v for k, v in f.preset_values(n).items()}) for n in
-              ("Llama-2-7B", "Llama-3-8B", "Llama-3-70B", "Llama-3.1-405B")}  # fmt: skip
+              ("Llama-2-7B", "Llama-3.1-8B", "Llama-3.1-70B", "Llama-3.1-405B")}  # fmt: skip
     assert [limit.subs(symbol("kv_itemsize"), 2) for limit in limits.values()] == [1, 4, 8, 16]
-    long = {"context": 2**20, **f.preset_values("Llama-3-8B")}
+    long = {"context": 2**20, **f.preset_values("Llama-3.1-8B")}
     assert f(**long) == pytest.approx(4, rel=1e-4) and f(**long, kv_itemsize=1) == pytest.approx(8, rel=1e-4)
 
 
 def test_07_weights_and_cache_trade_places():
     f = formulas.decode_step
     crossover = [
-        f.evaluate("crossover", **of(f, m, batch=b)) for m in ("Llama-3-70B", "Llama-3-8B") for b in (32, 1)
+        f.evaluate("crossover", **of(f, m, batch=b))
+        for m in ("Llama-3.1-70B", "Llama-3.1-8B")
+        for b in (32, 1)
     ]
     assert crossover == pytest.approx([13_457, 430_626, 3_829, 122_532], rel=1e-3)
     ceilings = [f.evaluate("ceiling", **of(f, m, context=s)) for m, s in
-                (("Llama-3-70B", 32768), ("Llama-3-70B", 8192), ("Llama-3-8B", 32768))]  # fmt: skip
+                (("Llama-3.1-70B", 32768), ("Llama-3.1-70B", 8192), ("Llama-3.1-8B", 32768))]  # fmt: skip
     assert ceilings == pytest.approx([312, 1_248, 780], rel=1e-3)
 
 
 def test_08_a_prompts_two_costs():
     f = formulas.prefill
-    assert f.evaluate("crossover", **of(f, "Llama-3-8B")) == pytest.approx(61_266, rel=1e-4)
-    assert f.evaluate("crossover", **of(f, "Llama-3-70B")) == pytest.approx(107_656, rel=1e-4)
-    assert f(**of(f, "Llama-3-8B", length=8192)) == pytest.approx(150.8e-3, rel=1e-3)
-    assert f(**of(f, "Llama-3-8B", length=131072)) == pytest.approx(6.68, rel=1e-3)
+    assert f.evaluate("crossover", **of(f, "Llama-3.1-8B")) == pytest.approx(61_266, rel=1e-4)
+    assert f.evaluate("crossover", **of(f, "Llama-3.1-70B")) == pytest.approx(107_656, rel=1e-4)
+    assert f(**of(f, "Llama-3.1-8B", length=8192)) == pytest.approx(150.8e-3, rel=1e-3)
+    assert f(**of(f, "Llama-3.1-8B", length=131072)) == pytest.approx(6.68, rel=1e-3)
 
 
 def test_09_floors_under_the_published_rows():
     f = formulas.step_law
-    at = {**of(f, "Llama-3-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
+    at = {**of(f, "Llama-3.1-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
     floors = [f.evaluate("floor", **at, gpus=n) for n in (2, 4, 8)]
     assert floors == pytest.approx([10.67e-3, 5.34e-3, 2.67e-3], rel=1e-3)
     law = [f(**at, gpus=n, efficiency=0.5, overhead=0.004) for n in (2, 4, 8)]
@@ -97,10 +104,10 @@ def test_09_floors_under_the_published_rows():
 
 def test_09_a_prompt_in_one_step_stalls_everybody_and_chunks_share_the_stall_out():
     f = formulas.step_law
-    at = of(f, "Llama-3-8B", batch=32, context=1536, length=8192, efficiency=1, overhead=0)
+    at = of(f, "Llama-3.1-8B", batch=32, context=1536, length=8192, efficiency=1, overhead=0)
     whole, chunked = ({n: f.evaluate(n, **at, chunk=c) for n in f.outputs} for c in (8192, 1000))
     alone = formulas.prefill(
-        **{**of(formulas.prefill, "Llama-3-8B", length=8192), **f.preset_values("Llama-3-8B")}
+        **{**of(formulas.prefill, "Llama-3.1-8B", length=8192), **f.preset_values("Llama-3.1-8B")}
     )
     assert whole["chunks"] == 1 and chunked["chunks"] == 9
     assert whole["ttft"] == whole["mixed"] == pytest.approx(whole["stall"] + whole["tpot"])
@@ -111,7 +118,7 @@ def test_09_a_prompt_in_one_step_stalls_everybody_and_chunks_share_the_stall_out
 # ------------------------------------------------------------------------------ the long way round
 
 
-@pytest.mark.parametrize("model", ["llama2-7b", "llama3-70b", "llama3.2-1b"])
+@pytest.mark.parametrize("model", ["llama2-7b", "llama3.1-70b", "llama3.2-1b"])
 def test_short_and_long_say_the_same(model):
     d = serving.deploy(model, H100, weight_itemsize=1, kv_itemsize=1, count="all")
     name = d.model.name
@@ -129,8 +136,8 @@ def test_short_and_long_say_the_same(model):
 
 
 def test_the_step_law_charges_the_parameters_that_are_read():
-    d = serving.deploy("llama3-70b", H100, weight_itemsize=1, gpus=4)
-    at = of(formulas.step_law, "Llama-3-70B", batch=4, context=1536, weight_itemsize=1, gpus=4)
+    d = serving.deploy("llama3.1-70b", H100, weight_itemsize=1, gpus=4)
+    at = of(formulas.step_law, "Llama-3.1-70B", batch=4, context=1536, weight_itemsize=1, gpus=4)
     assert formulas.step_law.evaluate("floor", **at) == pytest.approx(serving.decode_step(d, 4, 1536).time)
 
 
@@ -139,7 +146,7 @@ def test_the_step_law_charges_the_parameters_that_are_read():
 
 @pytest.mark.parametrize("f", [formulas.decode_step, formulas.prefill], ids=lambda f: f.name)
 def test_parts_are_equal_where_the_formula_says_and_add_up(f):
-    at = of(f, "Llama-3-70B")
+    at = of(f, "Llama-3.1-70B")
     bars = f.view("bars")
     at[bars.balance.parameter] = f.evaluate(bars.balance.output, **at)
     one, other = (f.evaluate(part.output, **at) for part in bars.parts)
@@ -156,7 +163,7 @@ def test_every_preset_gives_all_that_the_model_decides(f):
 
 
 def test_the_start_is_the_catalogs_own_model():
-    m = catalog.model("llama3-8b")
+    m = catalog.model("llama3.1-8b")
     for f in WHOLE:
         start = f.defaults()
         assert (start["layers"], start["kv_heads"], start["head_dim"]) == (m.layers, m.kv_heads, m.head_dim)
@@ -166,7 +173,7 @@ def test_the_start_is_the_catalogs_own_model():
 
 def test_models_that_the_short_formulas_do_not_hold_for_are_left_out():
     names = formulas.decode_step.presets()
-    assert "Llama-3-70B" in names and not {"DeepSeek-V3", "Gemma-2-9B", "Mixtral-8x7B-v0.1"} & set(names)
+    assert "Llama-3.1-70B" in names and not {"DeepSeek-V3", "Gemma-2-9B", "Mixtral-8x7B-v0.1"} & set(names)
 
 
 def test_letters_of_the_text_are_put_in_and_still_printed():
@@ -202,5 +209,5 @@ def test_a_default_that_is_no_step_is_refused():
 
 
 def test_an_unknown_preset_is_answered_with_the_known_ones():
-    with pytest.raises(KeyError, match=r"no preset 'Llama-9'.*'Llama-3-8B'"):
+    with pytest.raises(KeyError, match=r"no preset 'Llama-9'.*'Llama-3.1-8B'"):
         formulas.decode_step.preset_values("Llama-9")

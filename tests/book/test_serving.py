@@ -42,9 +42,9 @@ def test_critical_rows_follow_the_stored_bytes_and_the_rate():
 
 
 def test_the_floor_of_the_70b():
-    assert catalog.model("llama3-70b").parameters == P70
-    assert serving.weight_bytes(catalog.model("llama3-70b")) == near(141.107e9, rel=1e-5)
-    d = h100("llama3-70b", count="all")
+    assert catalog.model("llama3.1-70b").parameters == P70
+    assert serving.weight_bytes(catalog.model("llama3.1-70b")) == near(141.107e9, rel=1e-5)
+    d = h100("llama3.1-70b", count="all")
     step = serving.decode_step(d, np.array([1, 32, 64]), 1)
     assert step.weight_time == near(2 * P70 / BETA)
     assert step.weight_time == near(42.12e-3, rel=2e-4)
@@ -55,19 +55,19 @@ def test_the_floor_of_the_70b():
 
 
 def test_eight_cards_share_the_floor():
-    step = serving.decode_step(h100("llama3-70b", count="all", gpus=8), 1, 1)
+    step = serving.decode_step(h100("llama3.1-70b", count="all", gpus=8), 1, 1)
     assert step.linear.bytes == near(17.64e9, rel=2e-4)
     assert step.weight_time == near(5.265e-3, rel=2e-4)
     assert 1 / step.weight_time == near(189.9, rel=5e-4)
 
 
 def test_the_input_table_is_not_read_and_the_head_is():
-    m = catalog.model("llama3-8b")
+    m = catalog.model("llama3.1-8b")
     assert serving.weight_bytes(m) == 2 * P8 == near(16.06e9, rel=1e-4)
     assert serving.weight_bytes_read(m) == 2 * (P8 - TABLE8) == near(15.01e9, rel=1e-4)
-    everything = serving.decode_step(h100("llama3-8b", count="all"), 1, 1)
+    everything = serving.decode_step(h100("llama3.1-8b", count="all"), 1, 1)
     assert (everything.weight_time, 1 / everything.weight_time) == near((4.794e-3, 208.6), rel=3e-4)
-    assert 1 / serving.decode_step(h100("llama3-8b"), 1, 1).weight_time == near(223.2, rel=3e-4)
+    assert 1 / serving.decode_step(h100("llama3.1-8b"), 1, 1).weight_time == near(223.2, rel=3e-4)
 
 
 def test_a_tied_table_is_read_as_the_head():
@@ -89,9 +89,9 @@ def test_gpt_fast_moves_what_it_says():
     ("model", "kappa"),
     [
         ("llama2-7b", 524_288),
-        ("llama3-8b", 131_072),
-        ("llama3-70b", 327_680),
-        ("llama3-405b", 516_096),
+        ("llama3.1-8b", 131_072),
+        ("llama3.1-70b", 327_680),
+        ("llama3.1-405b", 516_096),
         ("deepseek-v3", 70_272),
         ("kimi-k2", 70_272),
         ("qwen3-32b", 262_144),
@@ -103,7 +103,7 @@ def test_bytes_per_token(model, kappa):
     assert serving.kv_bytes_per_token(catalog.model(model), 1) == kappa / 2
 
 
-@pytest.mark.parametrize(("model", "times"), [("llama3-70b", 8), ("llama3-8b", 4), ("llama2-7b", 1)])
+@pytest.mark.parametrize(("model", "times"), [("llama3.1-70b", 8), ("llama3.1-8b", 4), ("llama2-7b", 1)])
 def test_what_sharing_kv_heads_saves(model, times):
     m = catalog.model(model)
     unshared = dataclasses.replace(m, kv_heads=m.heads)
@@ -111,14 +111,14 @@ def test_what_sharing_kv_heads_saves(model, times):
 
 
 def test_the_70b_at_32768_tokens():
-    m = catalog.model("llama3-70b")
+    m = catalog.model("llama3.1-70b")
     assert serving.kv_bytes(m, 32_768) == 10 * 2**30 == near(10.74e9, rel=5e-4)
     assert 32 * serving.kv_bytes(m, 32_768) == near(343.6e9, rel=1e-4)
-    assert serving.decode_step(h100("llama3-70b"), 32, 32_768).kv_time == near(102.6e-3, rel=5e-4)
+    assert serving.decode_step(h100("llama3.1-70b"), 32, 32_768).kv_time == near(102.6e-3, rel=5e-4)
 
 
 def test_what_fits_beside_the_70b_on_an_h200():
-    d = deploy("llama3-70b", "h200_sxm", weight_itemsize=1)
+    d = deploy("llama3.1-70b", "h200_sxm", weight_itemsize=1)
     label = {"memory": d.accelerator.capacity, "fraction": 0.9}
     assert serving.kv_capacity(d, **label) == near((0.9 * 141e9 - P70) / K70)
     assert serving.kv_capacity(d, **label) == near(171_900, rel=1e-3)
@@ -128,15 +128,15 @@ def test_what_fits_beside_the_70b_on_an_h200():
 
 
 def test_nothing_fits_where_the_weights_do_not():
-    assert serving.kv_capacity(h100("llama3-70b")) == 0
-    assert serving.sequences(h100("llama3-70b", gpus=4), 8192) > 0
+    assert serving.kv_capacity(h100("llama3.1-70b")) == 0
+    assert serving.sequences(h100("llama3.1-70b", gpus=4), 8192) > 0
 
 
 @pytest.mark.parametrize(
     ("model", "gpus", "share"),
     [
-        ("llama3-70b", 4, 1 / 4),
-        ("llama3-70b", 16, 1 / 8),  # eight heads on sixteen cards: each is held twice
+        ("llama3.1-70b", 4, 1 / 4),
+        ("llama3.1-70b", 16, 1 / 8),  # eight heads on sixteen cards: each is held twice
         ("phi4", 4, 3 / 10),  # ten heads on four cards: one of them holds three
         ("deepseek-v3", 8, 1),  # the latent is copied
     ],
@@ -159,10 +159,10 @@ def test_a_sliding_window_stops_growing():
 @pytest.mark.parametrize(
     ("model", "batch", "tokens", "exact"),
     [
-        ("llama3-70b", 32, 13_457, 2 * P70 / (32 * K70)),
-        ("llama3-70b", 1, 430_626, 2 * P70 / K70),
-        ("llama3-8b", 32, 3_829, 2 * P8 / (32 * K8)),
-        ("llama3-8b", 1, 122_532, 2 * P8 / K8),
+        ("llama3.1-70b", 32, 13_457, 2 * P70 / (32 * K70)),
+        ("llama3.1-70b", 1, 430_626, 2 * P70 / K70),
+        ("llama3.1-8b", 32, 3_829, 2 * P8 / (32 * K8)),
+        ("llama3.1-8b", 1, 122_532, 2 * P8 / K8),
     ],
 )
 def test_the_context_at_which_cache_and_weights_are_equal(model, batch, tokens, exact):
@@ -177,9 +177,9 @@ def test_the_context_at_which_cache_and_weights_are_equal(model, batch, tokens, 
 @pytest.mark.parametrize(
     ("model", "context", "tokens_per_s", "exact"),
     [
-        ("llama3-70b", 32_768, 312, BETA / (32_768 * K70)),
-        ("llama3-70b", 8_192, 1_248, BETA / (8_192 * K70)),
-        ("llama3-8b", 32_768, 780, BETA / (32_768 * K8)),
+        ("llama3.1-70b", 32_768, 312, BETA / (32_768 * K70)),
+        ("llama3.1-70b", 8_192, 1_248, BETA / (8_192 * K70)),
+        ("llama3.1-8b", 32_768, 780, BETA / (32_768 * K8)),
     ],
 )
 def test_no_batch_gets_past_the_ceiling(model, context, tokens_per_s, exact):
@@ -191,12 +191,12 @@ def test_no_batch_gets_past_the_ceiling(model, context, tokens_per_s, exact):
 
 def test_without_a_cache_arithmetic_is_the_ceiling():
     flops = 2 * (P8 - TABLE8) + 4 * 32 * 32 * 128 * 1
-    assert serving.throughput_ceiling(h100("llama3-8b"), 1) == near(F / flops)
+    assert serving.throughput_ceiling(h100("llama3.1-8b"), 1) == near(F / flops)
 
 
 def test_cards_share_the_work_evenly():
     for count in ("read", "all"):
-        one, eight = (h100("llama3-70b", gpus=n, count=count) for n in (1, 8))
+        one, eight = (h100("llama3.1-70b", gpus=n, count=count) for n in (1, 8))
         for step in (lambda d: serving.decode_step(d, 4, 5000), lambda d: serving.prefill(d, 5000, 3)):
             alone, shared = step(one), step(eight)
             for part in ("linear", "attention"):
@@ -205,14 +205,14 @@ def test_cards_share_the_work_evenly():
 
 
 def test_prompts_in_a_batch_add_up():
-    d = h100("llama3-8b", count="all")
+    d = h100("llama3.1-8b", count="all")
     assert serving.prefill(d, 5000, 3).cost.flops == near(3 * serving.prefill(d, 5000).cost.flops)
     assert serving.prefill(d, 5000, 3).attention.bytes == 3 * 5000 * K8  # the cache, written
 
 
 def test_blended_intensity():
     batch, context = 32, 8192
-    step = serving.decode_step(h100("llama3-8b", count="all"), batch, context)
+    step = serving.decode_step(h100("llama3.1-8b", count="all"), batch, context)
     flops = 2 * P8 * batch + 4 * 32 * 32 * 128 * context * batch
     assert step.cost.flops == flops
     assert step.cost.intensity == near(flops / (2 * P8 + batch * context * K8))
@@ -221,13 +221,13 @@ def test_blended_intensity():
 
 
 def test_only_short_contexts_become_compute_bound():
-    d = h100("llama3-8b")
+    d = h100("llama3.1-8b")
     assert serving.decode_step(d, 4096, 64).bound == "compute"
     assert list(serving.decode_step(d, np.array([64, 4096]), 32_768).bound) == ["memory", "memory"]
 
 
 def test_the_floor_is_at_most_the_parts_in_turn():
-    d = h100("llama3-8b")
+    d = h100("llama3.1-8b")
     step = serving.decode_step(d, np.array([1, 300, 4096]), np.array([1, 100, 4096]))
     assert (step.time <= step.time_in_turn * (1 + 1e-12)).all()
     assert step.time_in_turn[2] > step.time[2]
@@ -237,7 +237,7 @@ def test_the_floor_is_at_most_the_parts_in_turn():
 
 
 def test_ttft_of_the_8b():
-    d = h100("llama3-8b", count="all")
+    d = h100("llama3.1-8b", count="all")
     step = serving.prefill(d, 8192)
     assert step.linear.flops == 2 * P8 * 8192 == near(131.6e12, rel=5e-4)
     assert step.attention.flops == near(2 * 32 * 32 * 128 * 8192**2) == near(17.6e12, rel=2e-3)
@@ -247,7 +247,7 @@ def test_ttft_of_the_8b():
     assert long.attention.flops / long.cost.flops == near(2 / 3, abs=0.02)
 
 
-@pytest.mark.parametrize(("model", "tokens"), [("llama3-8b", 61_266), ("llama3-70b", 107_656)])
+@pytest.mark.parametrize(("model", "tokens"), [("llama3.1-8b", 61_266), ("llama3.1-70b", 107_656)])
 def test_attention_overtakes_the_linear_layers(model, tokens):
     m, d = catalog.model(model), h100(model, count="all")
     found = serving.attention_equals_linear(d)
@@ -274,13 +274,13 @@ def test_windowed_prefill_is_a_band_of_the_square():
 
 
 def test_prefill_reads_the_head_once_a_prompt():
-    everything, needed = (serving.prefill(h100("llama3-8b", count=c), 8192, 2) for c in ("all", "read"))
+    everything, needed = (serving.prefill(h100("llama3.1-8b", count=c), 8192, 2) for c in ("all", "read"))
     saved = 2 * TABLE8 * 2 * 8192 + 2 * TABLE8 * 2 * 8191
     assert everything.linear.flops - needed.linear.flops == near(saved)
 
 
 def test_a_short_prompt_waits_for_the_weights():
-    step = serving.prefill(h100("llama3-8b"), 16)
+    step = serving.prefill(h100("llama3.1-8b"), 16)
     assert step.bound == "memory"
     assert step.time == near((2 * (P8 - TABLE8) + 16 * K8) / BETA)
 
@@ -291,7 +291,7 @@ def test_a_short_prompt_waits_for_the_weights():
 def test_a_law_turns_a_floor_into_a_time():
     law = step_law.StepLaw(slope=1.25, overhead=2e-3)
     assert law.efficiency == 0.8
-    d = h100("llama3-8b")
+    d = h100("llama3.1-8b")
     assert serving.tpot(d, 4, 1000, law) == near(1.25 * serving.tpot(d, 4, 1000) + 2e-3)
     assert serving.ttft(d, 1000, law=law) > serving.ttft(d, 1000)
     assert serving.throughput(d, 4, 1000, law) == near(4 / serving.tpot(d, 4, 1000, law))

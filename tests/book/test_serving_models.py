@@ -51,7 +51,7 @@ def test_every_model_runs_on_every_card(model):
         assert serving.crossover_context(d, 4) > 0
 
 
-@pytest.mark.parametrize("model", ["gemma2-9b", "gemma3-27b", "phi3-mini", "deepseek-v3", "llama3-8b"])
+@pytest.mark.parametrize("model", ["gemma2-9b", "gemma3-27b", "phi3-mini", "deepseek-v3", "llama3.1-8b"])
 def test_at_the_crossover_both_times_are_equal(model):
     d = deploy(model, "h200_sxm", gpus=2)
     for batch in (1, 64):
@@ -66,7 +66,7 @@ def test_at_the_crossover_both_times_are_equal(model):
 
 def test_symbols_go_in_and_the_formula_comes_out():
     batch, context = sympy.symbols("B S", positive=True)
-    step = serving.decode_step(h100("llama3-8b", count="all"), batch, context)
+    step = serving.decode_step(h100("llama3.1-8b", count="all"), batch, context)
     expected = 2 * P8 + batch * context * K8
     assert sympy.simplify(sympy.nsimplify(step.cost.bytes) - expected) == 0
 
@@ -87,7 +87,7 @@ def test_short_formulas_are_those_of_the_text():
     assert sympy.simplify(short.sequences(c, w, r, kappa, context) - (c - w - r) / (kappa * context)) == 0
 
 
-@pytest.mark.parametrize("model", ["llama2-7b", "llama3-8b", "llama3-70b", "qwen3-32b"])
+@pytest.mark.parametrize("model", ["llama2-7b", "llama3.1-8b", "llama3.1-70b", "qwen3-32b"])
 def test_short_formulas_give_the_numbers_of_the_long_ones(model):
     m, d, short = catalog.model(model), h100(model, count="all"), serving.short
     kappa = short.kv_per_token(m.layers, m.kv_heads, m.head_dim)
@@ -106,7 +106,7 @@ def test_short_formulas_give_the_numbers_of_the_long_ones(model):
 def test_a_million_design_points_take_about_a_second():
     rng, n = np.random.default_rng(0), 10**6
     d = h100(
-        "llama3-70b",
+        "llama3.1-70b",
         gpus=rng.integers(1, 9, n),
         weight_itemsize=rng.choice([0.5, 1, 2], n),
         kv_itemsize=rng.choice([1, 2], n),
@@ -118,7 +118,7 @@ def test_a_million_design_points_take_about_a_second():
     assert floors.shape == (n,)
     assert seconds < 5  # 0.3 s when nothing else runs
     one = h100(
-        "llama3-70b",
+        "llama3.1-70b",
         gpus=int(d.gpus[7]),
         weight_itemsize=float(d.weight_itemsize[7]),
         kv_itemsize=int(d.kv_itemsize[7]),
@@ -137,11 +137,11 @@ def test_a_million_design_points_take_about_a_second():
 )
 def test_bad_options_are_refused_by_name(options, message):
     with pytest.raises(ValueError, match=message):
-        h100("llama3-8b", **options)
+        h100("llama3.1-8b", **options)
 
 
 def test_bad_sizes_are_refused_by_name():
     with pytest.raises(ValueError, match="batch = 0"):
-        serving.decode_step(h100("llama3-8b"), 0, 10)
+        serving.decode_step(h100("llama3.1-8b"), 0, 10)
     with pytest.raises(ValueError, match="length = -1"):
-        serving.prefill(h100("llama3-8b"), -1)
+        serving.prefill(h100("llama3.1-8b"), -1)

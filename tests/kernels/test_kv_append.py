@@ -16,7 +16,7 @@ def case(sizes):
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp8"])
 def test_a_token_writes_kappa_over_n_bytes_a_layer(dtype):
-    model = catalog.model("llama3-8b")
+    model = catalog.model("llama3.1-8b")
     row = counted.run(experiment, batch=4, kv_heads=8, head_dim=128, context=32, dtype=dtype)
     written = sum(t.unique for t in row.writes.values())
     kappa = 131_072 * catalog.itemsize(dtype) / 2  # chapter 05's number for this model in bf16

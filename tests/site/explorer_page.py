@@ -27,7 +27,7 @@ def linear(**more) -> Explorer:
     return explore(
         formulas.linear,
         CARDS,
-        model="llama3-8b",
+        model="llama3.1-8b",
         layer="gate",
         evidence=[COUNTED],
         published="linear",

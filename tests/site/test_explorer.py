@@ -109,7 +109,7 @@ def test_moving_the_slider_moves_the_point_and_the_readouts(page):
 
 
 def test_readouts_of_a_known_position(page):
-    """Chapter 02: M = 32 on Llama-3-8B's gate projection."""
+    """Chapter 02: M = 32 on Llama-3.1-8B's gate projection."""
     assert readouts(page) == [
         "intensity 31.7 FLOP/byte",
         "attainable 106 TFLOP/s 10.7 % of peak",
@@ -174,7 +174,7 @@ def test_a_card_without_the_chosen_format_gets_another_and_says_so(page):
 
 
 def test_a_preset_sets_the_sliders_and_is_left_when_one_moves(page):
-    choose(page, "preset", "Llama-3-8B / down")
+    choose(page, "preset", "Llama-3.1-8B / down")
     assert (number(page, "k"), number(page, "n")) == ("14,336", "4,096")
     page.press(f"{LINEAR}-n", "ArrowRight")
     settle(page)
@@ -235,7 +235,7 @@ def test_only_the_chosen_cards_measurements_are_shown(page):
 
 def test_a_copied_link_restores_the_position(page, open_page):
     choose(page, "accelerator", "b200")
-    choose(page, "preset", "Llama-3-8B / down")
+    choose(page, "preset", "Llama-3.1-8B / down")
     page.press(f"{LINEAR}-m", "End")
     page.check(f"{LINEAR}-view-formula", force=True)
     settle(page)
@@ -246,7 +246,7 @@ def test_a_copied_link_restores_the_position(page, open_page):
     again = open_page(page.evaluate("location.hash"))
     settle(again)
     assert readouts(again) == readouts(page)
-    assert again.locator(f"{LINEAR}-preset").input_value() == "Llama-3-8B / down"
+    assert again.locator(f"{LINEAR}-preset").input_value() == "Llama-3.1-8B / down"
     assert again.locator(f"{LINEAR}-view-formula").is_checked()
     assert readouts(again, "#curve") == readouts(open_page(), "#curve")  # the others stand as they were
 

@@ -16,7 +16,7 @@ def everything():
     """Every formula of Part II in the view it is made for, and published rows on one of them."""
     law = formulas.step_law
     rows = catalog.series("decode_step", accelerator="h100_sxm")
-    fixed = {**law.preset_values("Llama-3-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
+    fixed = {**law.preset_values("Llama-3.1-70B"), "batch": 4, "context": 1536, "weight_itemsize": 1}
     points = [{"gpus": p["gpus"], "seconds": p["seconds"]} for p in rows.points]
     series = {"rung": "published", "accelerator": "h100_sxm", "fixed": fixed, "points": points}
     return [
@@ -170,12 +170,12 @@ def test_thousands_of_chunks_are_drawn_as_far_as_the_screen_shows_them(page):
 def test_the_model_sets_what_no_slider_moves(page):
     facts = page.locator(f"{BARS} .rl-facts")
     assert "parameters P = 8,030,261,248" in facts.text_content()
-    choose(page, "preset", "Llama-3-70B", BARS)
+    choose(page, "preset", "Llama-3.1-70B", BARS)
     assert "query heads H = 64" in facts.text_content()
     assert "sizes of your own" not in page.locator(f"{BARS}-preset").inner_text()
     page.press(f"{BARS}-batch", "ArrowRight")
     settle(page)
-    assert page.locator(f"{BARS}-preset").input_value() == "Llama-3-70B"
+    assert page.locator(f"{BARS}-preset").input_value() == "Llama-3.1-70B"
 
 
 def test_the_card_sets_the_memory(page):
@@ -186,7 +186,7 @@ def test_the_card_sets_the_memory(page):
 
 
 def test_a_link_brings_back_model_and_view(page, open_page):
-    choose(page, "preset", "Llama-3-70B", BARS)
+    choose(page, "preset", "Llama-3.1-70B", BARS)
     view(page, BARS, "formula")
     page.click(f"{BARS} .rl-acts button:last-child")
     page.wait_for_function("() => location.hash")
@@ -213,7 +213,7 @@ def test_a_stored_number_walks_through_its_bits_with_scales(page, size):
 )
 def test_garbage_in_the_address_leaves_a_model_standing(open_page, garbage):
     page = open_page(f"#rl=step-law&{garbage}")
-    assert page.locator(f"{TIME}-preset").input_value() == "Llama-3-8B"
+    assert page.locator(f"{TIME}-preset").input_value() == "Llama-3.1-8B"
     assert number(page, "weight_itemsize", TIME) in BITS
     assert "NaN" not in page.locator(TIME).inner_text()
 
@@ -223,7 +223,7 @@ def test_rows_of_another_model_fade_until_that_model_is_chosen(page):
     assert "Faded points are of another shape" in legend.inner_text()
     legend.locator("button").first.click()
     settle(page)
-    assert page.locator("#rows-preset").input_value() == "Llama-3-70B"
+    assert page.locator("#rows-preset").input_value() == "Llama-3.1-70B"
     assert page.locator("#rows .rl-loud").count() == 0
     assert page.locator("#rows .rl-published").first.locator("path").count() == 3
     view(page, "#rows", "timeline")

@@ -106,12 +106,12 @@ def test_the_reader_sees_what_python_sets(page):
 
 
 def test_a_preset_sets_all_sizes_in_python(page):
-    page.locator(".rl-explorer").first.get_by_label("model").select_option("Llama-3-8B / gate")
+    page.locator(".rl-explorer").first.get_by_label("model").select_option("Llama-3.1-8B / gate")
     expect(page.locator(".rl-explorer").first.get_by_role("slider", name="outputs")).to_have_attribute(
         "aria-valuetext", "14,336"
     )
     page.wait_for_timeout(300)
-    assert lab.run(page, "print(explorer.k, explorer.n, explorer.preset)") == "4096 14336 Llama-3-8B / gate"
+    assert lab.run(page, "print(explorer.k, explorer.n, explorer.preset)") == "4096 14336 Llama-3.1-8B / gate"
 
 
 def test_a_check_answers_and_python_knows(page):
