@@ -9,7 +9,7 @@ from book.say import say
 
 
 def critical_rows(accelerator: str, dtype: str, weight_dtype: str) -> float:
-    """M* for weights stored in one dtype and multiplied in another."""
+    """M*_inf for weights stored in one dtype and multiplied in another."""
     one = card(accelerator)
     return serving.critical_rows(one.peak(dtype), one.bandwidth, catalog.itemsize(weight_dtype))
 

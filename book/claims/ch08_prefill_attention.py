@@ -64,7 +64,7 @@ CLAIMS = (
         say("For Llama-3.1-8B attention equals the linear layers at 61,266 tokens"),
         "61,266 tokens",
         lambda: serving.attention_equals_linear(charged("llama3.1-8b")),
-        say("P / (N H d), on any card."),
+        say("P / (D H d), on any card."),
     ),
     wrong(
         "fused-1024",
@@ -102,7 +102,7 @@ CLAIMS = (
         say("A prompt of 8,192 tokens is 35 TFLOP of attention (Llama-3.1-8B)"),
         "35.2 TFLOP",
         lambda: serving.prefill_attention_flops(model("llama3.1-8b"), 8192),
-        say("The mask leaves half of the square: 2 N H d L squared, not 4."),
+        say("The mask leaves half of the square: 2 D H d L squared, not 4."),
         slip=lambda: 2 * serving.prefill_attention_flops(model("llama3.1-8b"), 8192),
     ),
     right(

@@ -30,8 +30,8 @@ fma_chain = Formula.of_cost(
     say("A chain of fused multiply-adds"),
     cost.fma_chain,
     (
-        Parameter("k", say("multiply-adds per element"), 16, 1, 1024, latex="k"),
-        Parameter("n", say("elements"), 2**24, 2**10, 2**28, latex="n"),
+        Parameter("k", say("multiply-adds per element"), 16, 1, 1024, latex="a"),
+        Parameter("n", say("elements"), 2**24, 2**10, 2**28, latex="v"),
         p.ITEMSIZE,
     ),
     views=(Roofline(), Curve(), Readouts(say("intensity"))),

@@ -11,7 +11,7 @@ from book.say import say
 from book.serving import short
 
 _KV_SHAPE = (
-    Parameter("layers", say("layers"), 32, 1, 128, latex="N"),
+    Parameter("layers", say("layers"), 32, 1, 128, latex="D"),
     Parameter("kv_heads", say("KV heads"), 8, 1, 128, latex="G"),
     Parameter("head_dim", say("head dimension"), 128, 32, 256, latex="d"),
 )
@@ -46,7 +46,7 @@ kv_bytes_per_token = Formula(
 
 _CAPACITY = Parameter("capacity", say("memory of a card"), 80e9, unit="byte", latex="C", source="accelerator")
 _SHARE = Parameter(
-    "fraction", say("share that the engine may use"), 0.9, 0.5, 1, latex="u", scale="linear", integer=False
+    "fraction", say("share that the engine may use"), 0.9, 0.5, 1, latex=r"\mu", scale="linear", integer=False
 )
 _memory = _CAPACITY.sympy * _SHARE.sympy * p.GPUS.sympy
 _fit = {

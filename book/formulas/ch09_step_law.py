@@ -15,7 +15,7 @@ from book.say import say
 from book.serving import short
 from book.serving.step_law import StepLaw
 
-_CHUNK = Parameter("chunk", say("tokens of it in a step"), 2**17, 16, 2**17, "tokens", "C")
+_CHUNK = Parameter("chunk", say("tokens of it in a step"), 2**17, 16, 2**17, "tokens", "L_c")
 _ETA = Parameter("efficiency", say("efficiency"), 0.96, 0.3, 1, latex=r"\eta", scale="linear", integer=False)
 _TAU = Parameter(
     "overhead", say("overhead of a step"), 0.006, 0, 0.02, "s", r"\tau", scale="linear", integer=False

@@ -21,7 +21,7 @@ BANDWIDTH = Parameter(
 ITEMSIZE = Parameter("itemsize", say("bytes per element"), 2, latex="s", unit="byte", source="dtype")
 
 PARAMETERS = Parameter("parameters", say("parameters"), latex="P", source="model")
-LAYERS = Parameter("layers", say("layers"), latex="N", source="model")
+LAYERS = Parameter("layers", say("layers"), latex="D", source="model")
 HEADS = Parameter("heads", say("query heads"), latex="H", source="model")
 KV_HEADS = Parameter("kv_heads", say("KV heads"), latex="G", source="model")
 HEAD_DIM = Parameter("head_dim", say("head dimension"), latex="d", source="model")

@@ -15,7 +15,7 @@ from book.serving.weights import active_parameters, weight_bytes_read
 
 
 def critical_rows(peak: Number, bandwidth: Number, weight_itemsize: Number = 2) -> Number:
-    """M* = F s / (2 beta): rows at which the weights' traffic takes as long as their arithmetic.
+    """M*_inf = F w / (2 beta): rows at which the weights' traffic takes as long as their arithmetic.
 
     peak: of the arithmetic's dtype; weight_itemsize: of the stored weight. They need not be the same dtype.
     """
@@ -59,7 +59,7 @@ def throughput_ceiling(d: Deployment, context: Number) -> Number:
 def attention_equals_linear(d: Deployment) -> float:
     """The prompt length at which causal attention takes as many FLOPs as the products with weights.
 
-    L = P / (N H d), with 2 P FLOPs a token. With sliding windows, the root of the quadratic that
+    L = P / (D H d), with 2 P FLOPs a token. With sliding windows, the root of the quadratic that
     the full layers leave; infinite if there are none and the windows are too narrow.
     """
     m, a = d.model, d.model.attention

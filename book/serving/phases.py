@@ -76,7 +76,7 @@ class Step:
 def decode_step(d: Deployment, batch: Number, context: Number) -> Step:
     """One token for each of `batch` sequences with `context` tokens in the cache.
 
-    Bytes: W + B * S * kappa. FLOPs: 2 P B + 4 N H d S B. Both per card.
+    Bytes: W + B * S * kappa. FLOPs: 2 P B + 4 D H d S B. Both per card.
     """
     positive(batch=batch, context=context)
     m, share = d.model, kv_share(d.model, d.gpus)
@@ -94,7 +94,7 @@ def decode_step(d: Deployment, batch: Number, context: Number) -> Step:
 def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
     """`batch` prompts of `length` tokens, all at once.
 
-    FLOPs: 2 P L + 2 N H d L^2 for each prompt. With count="read" the head is charged once a prompt:
+    FLOPs: 2 P L + 2 D H d L^2 for each prompt. With count="read" the head is charged once a prompt:
     only the last token's logits are wanted. Bytes: the weights once, and the cache written.
     """
     positive(length=length, batch=batch)
@@ -113,7 +113,7 @@ def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
 
 
 def prefill_attention_flops(model: Model, length: Number) -> Number:
-    """2 N H d L^2: causal attention of one prompt in all layers.
+    """2 D H d L^2: causal attention of one prompt in all layers.
 
     In a layer with a window w < L a token meets at most w others: w (2 L - w) takes the place of
     L^2. Latent attention is expanded in prefill, its d the mean of the query's and the value's.

@@ -12,7 +12,7 @@ from book.cost import Cost, Number
 
 
 def kv_per_token(layers: Number, kv_heads: Number, head_dim: Number, kv_itemsize: Number = 2) -> Number:
-    """kappa = 2 N G d s, bytes of cache a token."""
+    """kappa = 2 D G d s, bytes of cache a token."""
     return layers * sum(cost.kv_append(1, kv_heads, head_dim, kv_itemsize).writes.values())
 
 
@@ -26,7 +26,7 @@ def decode_step(
     batch: Number,
     context: Number,
 ) -> Cost:
-    """2 P B + 4 N H d S B FLOPs for W + B S kappa bytes; the intensity is the blended one."""
+    """2 P B + 4 D H d S B FLOPs for W + B S kappa bytes; the intensity is the blended one."""
     attention = cost.decode_attention(batch, heads, heads, head_dim, context).flops
     return Cost(
         cost.weight_flops(parameters, batch) + layers * attention,
@@ -37,13 +37,13 @@ def decode_step(
 def prefill_flops(
     parameters: Number, layers: Number, heads: Number, head_dim: Number, length: Number
 ) -> Number:
-    """2 P L + 2 N H d L^2, of one prompt."""
+    """2 P L + 2 D H d L^2, of one prompt."""
     attention = cost.flash_attention(1, length, heads, heads, head_dim).flops
     return cost.weight_flops(parameters, length) + layers * attention
 
 
 def attention_equals_linear(parameters: Number, layers: Number, heads: Number, head_dim: Number) -> Number:
-    """L = P / (N H d): the prompt length at which both terms of `prefill_flops` are equal."""
+    """L = P / (D H d): the prompt length at which both terms of `prefill_flops` are equal."""
     square = layers * cost.flash_attention(1, 1, heads, heads, head_dim).flops
     return cost.weight_flops(parameters) / square
 
