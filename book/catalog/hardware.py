@@ -17,6 +17,7 @@ PATH = Path(__file__).with_name("accelerators.yaml")
 CONFIDENCES = ("high", "medium", "low")
 
 Unit = Literal["matrix", "vector"]
+Memory = Literal["framework", "driver", "label"]
 UNITS: tuple[Unit, ...] = ("matrix", "vector")
 
 
@@ -33,7 +34,11 @@ class Accelerator:
     """One accelerator. Bytes, bytes/s and FLOP/s throughout.
 
     driver_names: regular expressions for what a driver calls it (see `catalog.card_called`).
-    capacity: the vendor's label (GB = 1e9 bytes). driver_bytes: what software sees, if it was read.
+    capacity: the vendor's label (GB = 1e9 bytes), which most of them mean in GiB. Two numbers tell what
+    is there, each None where nobody's was read: smi_bytes, what the driver's own tool prints
+    (nvidia-smi, rocm-smi, hl-smi); framework_bytes, what torch or XLA gets (total_memory, the
+    "total capacity" of an out-of-memory message), after what driver and error correction keep.
+    `usable` is the one that a program may plan with, `usable_is` says which of the three that is.
     bandwidth: as printed; driver_bandwidth: from the bus width and clock the driver reports, if known.
     peaks: dense FLOP/s by dtype; fp32 is the vector rate, the others the tensor or matrix rate.
     sparse_peaks: with 2:4 structured sparsity. They are here to be recognised in other people's
@@ -52,7 +57,8 @@ class Accelerator:
     compute_capability: str
     capacity: int
     memory_type: str
-    driver_bytes: int | None
+    smi_bytes: int | None
+    framework_bytes: int | None
     bandwidth: float
     driver_bandwidth: float | None
     peaks: Mapping[str, float]
@@ -74,6 +80,28 @@ class Accelerator:
     def source(self) -> str:
         """All sources as one line."""
         return "; ".join(s.text for s in self.sources)
+
+    @property
+    def usable(self) -> int:
+        """Bytes of memory that capacity is reckoned with, for every card by the same rule.
+
+        What a framework sees, for that is what an engine shares out. Where nobody printed it, what
+        the driver's tool shows, at most 3 % more. Where that is unknown too, the label in 1e9 bytes:
+        labels are near GiB, so that errs on the safe side, by up to 7 %.
+        """
+        return self.framework_bytes or self.smi_bytes or self.capacity
+
+    @property
+    def usable_is(self) -> Memory:
+        """Whose number `usable` is: "framework", "driver" or "label"."""
+        if self.framework_bytes:
+            return "framework"
+        return "driver" if self.smi_bytes else "label"
+
+    @property
+    def driver_bytes(self) -> int | None:
+        """An old name, for a moment: `framework_bytes`, `smi_bytes` or, best, `usable`."""
+        return self.framework_bytes or self.smi_bytes
 
     def peak(self, dtype: str, unit: Unit = "matrix") -> float:
         """Dense peak of arithmetic in `dtype`, FLOP/s; of the matrix units, or of the vector units.
@@ -160,7 +188,8 @@ def _accelerator(row: Row) -> Accelerator:
         compute_capability=row.text("compute_capability", optional=True),
         capacity=round(scaled(memory.number("capacity_gb"), 9)),
         memory_type=memory.text("type"),
-        driver_bytes=memory.number("driver_bytes", optional=True, integer=True),
+        smi_bytes=_mebibytes(memory, "smi_mib"),
+        framework_bytes=_mebibytes(memory, "framework_mib"),
         bandwidth=scaled(row.number("bandwidth_tbs"), 12),
         driver_bandwidth=None if driver_bandwidth is None else scaled(driver_bandwidth, 12),
         peaks=row.rates("tflops_dense", 12),
@@ -181,7 +210,29 @@ def _accelerator(row: Row) -> Accelerator:
     for part in (row, memory, link):
         part.finish()
     _check_rates(row, made)
+    _check_memory(memory, made)
     return made
+
+
+def _mebibytes(memory: Row, name: str) -> int | None:
+    """A number of MiB as bytes."""
+    mib = memory.number(name, optional=True)
+    return None if mib is None else round(mib * 2**20)
+
+
+def _check_memory(memory: Row, made: Accelerator) -> None:
+    if made.smi_bytes and made.framework_bytes and made.framework_bytes > made.smi_bytes:
+        memory.refuse(
+            "framework_mib",
+            made.framework_bytes / 2**20,
+            f"a framework can't see more than smi_mib = {made.smi_bytes / 2**20:g}; check which is which.",
+        )
+    if not 0.9 * made.capacity <= made.usable <= 1.1 * made.capacity:
+        memory.refuse(
+            "framework_mib" if made.framework_bytes else "smi_mib",
+            made.usable / 2**20,
+            f"is no {made.capacity / 1e9:g} GB card's; check the unit, MiB, and that the card was whole.",
+        )
 
 
 def _driver_names(row: Row) -> tuple[str, ...]:

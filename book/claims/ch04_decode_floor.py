@@ -113,15 +113,15 @@ CLAIMS = (
         "no-fit-h100",
         say("Llama-3.1-70B in bf16 takes more than one H100"),
         "more than 100 %",
-        lambda: weight_bytes("llama3.1-70b") / card("h100_sxm").driver_bytes,
+        lambda: weight_bytes("llama3.1-70b") / card("h100_sxm").usable,
         say("Of the 85 GB that an 80 GB card has."),
     ),
     wrong(
         "fit-h200",
         say("Llama-3.1-70B in bf16 takes more than one H200: 141.1 GB on a card of 141"),
         "more than 100 %",
-        lambda: weight_bytes("llama3.1-70b") / card("h200_sxm").driver_bytes,
-        say("The label rounds down; the driver sees 150 GB. The weights fit, with little room for caches."),
+        lambda: weight_bytes("llama3.1-70b") / card("h200_sxm").usable,
+        say("The label is near GiB: a program sees 150 GB. The weights fit, with little room for caches."),
         slip=lambda: weight_bytes("llama3.1-70b") / card("h200_sxm").capacity,
     ),
     right(

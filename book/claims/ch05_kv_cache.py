@@ -18,9 +18,9 @@ def kappa(name: str, kv_itemsize: float = 2, **other: Any) -> float:
 
 
 def tokens_beside(name: str, accelerator: str, weight_itemsize: float) -> float:
-    """Tokens of cache that fit beside the weights in nine tenths of the labelled memory."""
+    """Tokens of cache that fit beside the weights in nine tenths of the memory that a program sees."""
     d = deploy(name, accelerator, weight_itemsize=weight_itemsize)
-    return serving.kv_capacity(d, memory=d.accelerator.capacity, fraction=0.9)
+    return serving.kv_capacity(d, fraction=0.9)
 
 
 def sharing_saves(name: str) -> float:
@@ -111,17 +111,17 @@ CLAIMS = (
     ),
     right(
         "h200-tokens",
-        say("An H200 with Llama-3.1-70B in FP8 has room for about 172,000 tokens in bf16"),
-        "171,900 tokens",
+        say("An H200 with Llama-3.1-70B in FP8 has room for about 197,000 tokens in bf16"),
+        "197,000 tokens",
         lambda: tokens_beside("llama3.1-70b", "h200_sxm", weight_itemsize=1),
-        say("90 % of 141 GB, less 70.6 GB of weights. The driver sees 150 GB, so there is more."),
+        say("90 % of the 150.1 GB that a program sees, less 70.6 GB. From the label, 141, it is 171,900."),
     ),
     right(
         "h200-sequences",
-        say("That is 33 sequences of 5,120 tokens"),
-        "33",
+        say("That is 38 sequences of 5,120 tokens"),
+        "38",
         lambda: sequences("llama3.1-70b", "h200_sxm", 5120, weight_itemsize=1),
-        say("Whole sequences; 33.6 would fit in parts."),
+        say("Whole sequences; 38.5 would fit in parts."),
         unit="sequences",
     ),
     right(

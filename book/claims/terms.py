@@ -27,6 +27,5 @@ def weight_seconds(name: str, accelerator: str, count: str = "all", **deployed: 
 
 
 def sequences(name: str, accelerator: str, context: int, **deployed: Any) -> float:
-    """Whole sequences that fit beside the weights in nine tenths of the labelled memory."""
-    d = deploy(name, accelerator, **deployed)
-    return serving.sequences(d, context, memory=d.accelerator.capacity, fraction=0.9)
+    """Whole sequences that fit beside the weights in nine tenths of the memory that a program sees."""
+    return serving.sequences(deploy(name, accelerator, **deployed), context, fraction=0.9)

@@ -76,12 +76,11 @@ def cache_bytes(
 ) -> Number:
     """Bytes of one card that are left for the cache; 0 if the weights do not fit.
 
-    memory: of a card; by default what the driver reports, or the label where that is not known.
+    memory: of a card; by default `Accelerator.usable`, whose docstring has the rule.
     fraction: how much of it the engine may use (vLLM's gpu_memory_utilization is 0.9 by default).
     reserve: bytes for activations and graphs on top of that.
     """
-    card = d.accelerator
-    memory = (card.driver_bytes or card.capacity) if memory is None else memory
+    memory = d.accelerator.usable if memory is None else memory
     return most(0, memory * fraction - reserve - weight_bytes(d.model, d.weight_itemsize) / d.gpus)
 
 

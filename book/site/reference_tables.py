@@ -27,6 +27,11 @@ def _marked(cell: Cell, note: str) -> Cell:
     return Cell(f"{cell.html} <small>({html.escape(note)})</small>", cell.key) if note else cell
 
 
+def _giga(size: int | None) -> Cell:
+    """Bytes in units of 1e9."""
+    return Cell(EMPTY) if size is None else Cell(f"{size / 1e9:.1f}", size)
+
+
 def _tera(card: Accelerator, dtype: str) -> Cell:
     peak = card.peaks.get(dtype)
     return _plain(None if peak is None else peak / 1e12)
@@ -48,6 +53,8 @@ def accelerators() -> Html:
     headings = (
         Heading(say("accelerator"), numeric=False),
         Heading(say("memory"), "GB", title=say("as the vendor labels it")),
+        Heading(say("driver"), "GB", title=say("what nvidia-smi, rocm-smi or hl-smi prints, in 1e9 bytes")),
+        Heading(say("program"), "GB", title=say("what torch or XLA may share out, in 1e9 bytes")),
         Heading(say("bandwidth"), "TB/s"),
         Heading("fp32", "TFLOP/s", title=say("vector units, dense")),
         Heading(
@@ -74,6 +81,8 @@ def accelerators() -> Html:
         return (
             Cell(f'<a href="#{_anchor(card)}">{html.escape(card.short_name)}</a>', card.short_name),
             _plain(card.capacity / 1e9),
+            _giga(card.smi_bytes),
+            _giga(card.framework_bytes),
             _plain(card.bandwidth / 1e12, 3),
             _tera(card, "fp32"),
             _marked(_tera(card, dtype), note),
@@ -128,8 +137,10 @@ def _note(card: Accelerator, numbers: dict[str, int]) -> str:
 def _memory(card: Accelerator) -> Iterator[str]:
     size = _plain(card.capacity / 1e9).html
     yield say("{type}, {size} GB on the label", type=card.memory_type, size=size)
-    if card.driver_bytes:
-        yield say("{size:.2f} GiB seen by software", size=card.driver_bytes / 2**30)
+    if card.smi_bytes:
+        yield say("{size:,.0f} MiB by the driver's tool", size=card.smi_bytes / 2**20)
+    if card.framework_bytes:
+        yield say("{size:.2f} GiB for a program", size=card.framework_bytes / 2**30)
 
 
 def _processors(card: Accelerator) -> Iterator[str]:

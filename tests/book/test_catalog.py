@@ -64,7 +64,8 @@ def test_units_are_si():
     assert h100.peak("bf16") == 989.4e12
     assert h100.bandwidth == 3.35e12
     assert h100.capacity == 80_000_000_000
-    assert h100.driver_bytes == 81089 * 2**20
+    assert h100.smi_bytes == 81559 * 2**20
+    assert h100.framework_bytes == h100.usable == 81089 * 2**20
     assert h100.l2_bytes == 50 * 2**20
     assert h100.interconnect_bandwidth == 450e9
 

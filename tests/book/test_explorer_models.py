@@ -53,11 +53,11 @@ def test_a_model_can_be_counted_in_two_ways():
     assert [position(e)["parameters"] for e in counted] == [8_030_261_248, 7_504_924_672]
 
 
-def test_the_card_decides_the_memory_as_its_driver_reports_it():
+def test_the_card_decides_the_memory_that_a_program_may_use():
     explorer = explore(formulas.kv_capacity, [*CARDS, "l4"])
     seen = {a["id"]: a["facts"]["capacity"] for a in explorer.payload["accelerators"]}
-    assert seen["h200_sxm"] == catalog.accelerator("h200_sxm").driver_bytes > 141e9
-    assert seen["l4"] == catalog.accelerator("l4").capacity  # nobody has reported it
+    assert seen == {id: catalog.accelerator(id).usable for id in [*CARDS, "l4"]}
+    assert seen["h200_sxm"] > 141e9
     assert position(explorer)["capacity"] == seen["h100_sxm"]
 
 

@@ -49,9 +49,9 @@ def test_the_floor_of_the_70b():
     assert step.weight_time == near(2 * P70 / BETA)
     assert step.weight_time == near(42.12e-3, rel=2e-4)
     assert np.array([1, 32, 64]) / step.weight_time == near(np.array([23.74, 759.7, 1519]), rel=5e-4)
-    assert serving.weight_bytes(d.model) > d.accelerator.driver_bytes
-    h200 = catalog.accelerator("h200_sxm")  # the label is 0.1 GB short, the card is not
-    assert h200.capacity < serving.weight_bytes(d.model) < h200.driver_bytes
+    assert serving.weight_bytes(d.model) > d.accelerator.usable
+    h200 = catalog.accelerator("h200_sxm")  # by its label it is 0.1 GB short, the card isn't
+    assert h200.capacity < serving.weight_bytes(d.model) < h200.usable
 
 
 def test_eight_cards_share_the_floor():
@@ -123,7 +123,7 @@ def test_what_fits_beside_the_70b_on_an_h200():
     assert serving.kv_capacity(d, **label) == near((0.9 * 141e9 - P70) / K70)
     assert serving.kv_capacity(d, **label) == near(171_900, rel=1e-3)
     assert serving.sequences(d, 5120, **label) == 33
-    assert serving.kv_capacity(d) > serving.kv_capacity(d, **label)  # the driver sees 150 GB there
+    assert serving.kv_capacity(d) > serving.kv_capacity(d, **label)  # a program sees 150 GB there
     assert serving.kv_capacity(d, reserve=10e9) == near(serving.kv_capacity(d) - 10e9 / K70)
 
 

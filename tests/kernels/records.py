@@ -70,7 +70,7 @@ def made(**changes):
             "torch_device": "cuda",
             "accelerator": "h100_sxm",
             "target": "sm_90",
-            "memory_bytes": CARD.driver_bytes or CARD.capacity,
+            "memory_bytes": CARD.usable,
             "l2_bytes": CARD.l2_bytes,
             "sm_count": CARD.sm_count,
         },

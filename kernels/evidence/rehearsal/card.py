@@ -89,7 +89,7 @@ class RehearsalCard:
             "cpu",
             self.row.id,
             self.target.name,
-            self.row.driver_bytes or self.row.capacity,
+            self.row.usable,
             FREE,
             self.row.l2_bytes,
             self.row.sm_count or 0,
