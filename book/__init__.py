@@ -48,6 +48,7 @@ _check_kernels()
 FACE = {
     "explore": "book.widgets.explorer",
     "numeric": "book.widgets.self_check",
+    "choice": "book.widgets.choice",
     "boxed": "book.notebook.derivation",
     "math": "book.notebook.derivation",
     "source": "book.notebook.source",

@@ -41,6 +41,7 @@ EXCUSED: tuple[Excuse, ...] = (
     # messages of exceptions, put together before they are raised
     ("book/catalog/", "", "an error in a file of the catalog"),
     ("book/widgets/self_check.py", "problems", "an error in a chapter, for its test"),
+    ("book/widgets/choice.py", "problems", "an error in a chapter, for its test"),
     ("book/widgets/slider_trait.py", "Position.validate", "the message of an exception"),
     ("kernels/contract/checks.py", "GROUPED", "the message of an exception"),
     ("kernels/contract/checks.py", "_remedy", "the message of an exception"),
@@ -81,7 +82,7 @@ EXCUSED: tuple[Excuse, ...] = (
     # words that a page fills in: their braces have no values here
     ("book/widgets/words.py", "_SHARED", "filled in by the front-end, or by `word`"),
     ("book/widgets/words.py", "_OF_A_VIEW", "filled in by the front-end, or by `word`"),
-    ("book/widgets/self_check.py", "WORDS", "filled in when an answer is judged, here or on the page"),
+    ("book/widgets/check_words.py", "", "filled in when an answer is judged, here or on the page"),
 )
 
 

@@ -1,7 +1,7 @@
 """The messages of modules and of chapters' cells, each with the places where it is said.
 
 In a module a message is the literal inside `say(...)`. In a cell that a reader reads there is no
-`say`: what takes the words (`numeric`, `show`, `table`, `Column`) looks them up, so they are found
+`say`: what takes the words (`numeric`, `choice`, `show`, `table`, `Column`) looks them up, so they are found
 by who takes them.
 """
 
@@ -27,6 +27,7 @@ NOTEBOOKS = "chapters"
 CELLS: dict[str, tuple[int | str, ...]] = {
     "say": (0,),
     "numeric": ("question", "mistakes", "right", "hint", "solution"),
+    "choice": ("question", "options", "right", "solution"),
     "show": (1, "alt", 2, "caption"),
     "roofline": ("alt",),
     "formula": ("alt",),
@@ -84,13 +85,15 @@ def _given(cell: str) -> Iterator[str]:
             given += [(k.arg, k.value) for k in node.keywords if k.arg]
             for place, value in given:
                 if place in takes:
-                    yield from _texts(value)
+                    yield from _texts(value, keys=place == "options")
 
 
-def _texts(value: ast.expr) -> Iterator[str]:
-    """The literals in what is given: of a dict its values, of a list its elements."""
+def _texts(value: ast.expr, *, keys: bool = False) -> Iterator[str]:
+    """The literals in what is given: of a dict its values (and its keys), of a list its elements."""
     if isinstance(value, ast.Dict):
-        for one in value.values:
+        for key, one in zip(value.keys, value.values, strict=True):
+            if keys and key is not None:
+                yield from _texts(key)
             yield from _texts(one)
     elif isinstance(value, ast.List | ast.Tuple):
         for one in value.elts:

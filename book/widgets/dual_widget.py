@@ -46,7 +46,7 @@ if (globalThis.InferenceRoofline) {{ InferenceRoofline.mountAll(); }} else {{
 class Live(anywidget.AnyWidget if anywidget else traitlets.HasTraits):
     """Base of the explorer and of the self-checks.
 
-    kind: which part of the front-end draws it, "explorer" or "check".
+    kind: which part of the front-end draws it, "explorer", "check" or "choice".
     payload: everything that does not change (JSON-safe). State that changes lives in traits of the
     subclass that are tagged `sync=True`; they become `data-state` on the page.
     """

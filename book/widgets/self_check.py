@@ -10,59 +10,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import traitlets
 
 from book.drawing.number_text import number
-from book.say import say, translated
+from book.say import translated
+from book.widgets import choice as choices
+from book.widgets.check_words import NUMERIC, Verdict, fill, refuse_bad_name, said_without_script
 from book.widgets.dual_widget import Live
-
-# Every word a check shows by itself. Names in braces are filled in when it is judged, here or on the page.
-WORDS: dict[str, str] = {
-    "your_answer": say("Your answer"),
-    "check": say("Check"),
-    "right": say("Right."),
-    "wrong": say("Not yet."),
-    "near": say("Close, but more than {tolerance} off. Round only at the end."),
-    "high": say("The digits are right, but it is {factor} times too large. Look at the unit's prefix."),
-    "low": say("The digits are right, but it is {factor} times too small. Look at the unit's prefix."),
-    "generic": say("Go through the units once more, then try again."),
-    "empty": say("Type a number first."),
-    "comma": say("The comma in {text} can't be told for sure. Decimals take a point: 2.7, or 2,730.7."),
-    "unreadable": say("{text} is not a number that can be read here. Write it like 2730.7 or 2.73e3."),
-    "show": say("Show the solution"),
-    "hide": say("Hide the solution"),
-    "answer": say("Answer: {answer}."),
-    "no_script": say("{question} (Checking an answer needs JavaScript. {answer})"),
-}
 
 NEAR = 5  # within this many tolerances an answer is wrong, but only by its rounding
 _POWERS = range(1, 16)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\Z")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?\Z")
-_NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
-
-Kind = Literal["right", "mistake", "near", "scale", "generic", "unreadable"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a check says to an answer. status: the word in front of the message, or nothing."""
-
-    kind: Kind
-    status: str
-    message: str
-
-    @property
-    def right(self) -> bool:
-        """Whether the answer is accepted."""
-        return self.kind == "right"
-
-
-def _fill(template: str, **names: str) -> str:
-    return re.sub(r"\{(\w+)\}", lambda m: names.get(m[1], ""), template)
 
 
 def _within(value: float, target: float, tolerance: float) -> bool:
@@ -81,10 +42,10 @@ def _read(payload: Mapping[str, Any], text: str) -> float | Verdict:
     said = {"text": f"“{text.strip()}”"}
     if "," in plain:
         if not _THOUSANDS.match(plain):
-            return Verdict("unreadable", "", _fill(words["comma"], **said))
+            return Verdict("unreadable", "", fill(words["comma"], **said))
         plain = plain.replace(",", "")
     if not _NUMBER.match(plain) or not math.isfinite(float(plain)):
-        return Verdict("unreadable", "", _fill(words["unreadable"], **said))
+        return Verdict("unreadable", "", fill(words["unreadable"], **said))
     return float(plain)
 
 
@@ -107,10 +68,10 @@ def judge(payload: Mapping[str, Any], answer: str | float) -> Verdict:
         factor = float(f"1e{power}")
         for name, scaled in (("high", value / factor), ("low", value * factor)):
             if _within(scaled, target, tolerance):
-                message = _fill(words[name], factor=f"{int(factor):,}")
+                message = fill(words[name], factor=f"{int(factor):,}")
                 return Verdict("scale", words["wrong"], message)
     if _within(value, target, payload["near"] * tolerance):
-        return Verdict("near", words["wrong"], _fill(words["near"], tolerance=payload["tolerance_text"]))
+        return Verdict("near", words["wrong"], fill(words["near"], tolerance=payload["tolerance_text"]))
     return Verdict("generic", words["wrong"], payload["hint"] or words["generic"])
 
 
@@ -130,10 +91,7 @@ class Check(Live):
 
     def summary(self) -> str:
         """The question and its answer, for a page without scripts."""
-        words = self.payload["words"]
-        return _fill(
-            words["no_script"], question=self.payload["question"], answer=self.payload["answer_text"]
-        )
+        return said_without_script(self.payload)
 
 
 def numeric(
@@ -156,13 +114,14 @@ def numeric(
     `unit`, better computed than typed. tolerance: relative, both for the answer and for the
     mistakes. mistakes: {wrong answer: hint}, at least two; a hint names the mistake and doesn't give
     the answer away. right: what to say to the right answer. hint: what to say to any other one.
-    solution: the way to the answer, shown on demand after one try. words: replacements for `WORDS`.
-    values: what stands for the names in braces of all these texts. The texts are looked up in the
-    reader's language here, so they are plain literals, not f-strings, with Unicode for the
-    mathematics. Raises ValueError if an answer could be
-    taken for two things, or if something is missing.
+    solution: the way to the answer, shown on demand after one try. words: replacements for
+    the check's own words. values: what stands for the names in braces of all these texts. The texts
+    are looked up in the reader's language here, so they are plain literals, not f-strings, with
+    Unicode for the mathematics. Raises ValueError if an answer could be taken for two things, or if
+    something is missing.
     """
-    _refuse_bad_words(name, question, mistakes)
+    refuse_bad_name(name, question)
+    _refuse_bad_mistakes(name, mistakes)
     filled = dict(values or {})
     question, right, hint, solution = (translated(t, **filled) for t in (question, right, hint, solution))
     mistakes = {value: translated(text, **filled) for value, text in mistakes.items()}
@@ -178,7 +137,7 @@ def numeric(
             f"check {name}: answer = 0: a relative tolerance can't accept it; ask for another number."
         )
     _refuse_overlap(name, answer, wrong, tolerance)
-    all_words = {**WORDS, **(words or {})}
+    all_words = {**NUMERIC, **(words or {})}
     exact = f"{number(int(answer) if answer.is_integer() else answer, 4)} {unit}".strip()
     return Check(
         kind="check",
@@ -187,7 +146,7 @@ def numeric(
             "question": question,
             "unit": unit,
             "answer": answer,
-            "answer_text": _fill(all_words["answer"], answer=exact),
+            "answer_text": fill(all_words["answer"], answer=exact),
             "tolerance": tolerance,
             "tolerance_text": f"{number(100 * tolerance, 1)} %",
             "near": NEAR,
@@ -200,13 +159,7 @@ def numeric(
     )
 
 
-def _refuse_bad_words(name: str, question: str, mistakes: Mapping[float, str]) -> None:
-    if not _NAME.match(name):
-        raise ValueError(
-            f"check {name!r}: name it in lower-case letters, digits and hyphens, as 'ex-02-rows'."
-        )
-    if not question.strip():
-        raise ValueError(f"check {name}: question is empty; ask something.")
+def _refuse_bad_mistakes(name: str, mistakes: Mapping[float, str]) -> None:
     if len(mistakes) < 2:
         raise ValueError(
             f"check {name}: {len(mistakes)} known mistake(s); list at least two that people make."
@@ -241,6 +194,9 @@ def problems(payloads: Iterable[Mapping[str, Any]]) -> list[str]:
         name = payload["id"]
         if seen.setdefault(name, payload) != payload:
             found.append(f"{name}: two different checks have this name.")
+        if "options" in payload:
+            found += choices.problems(payload)
+            continue
         if not judge(payload, payload["answer"]).right:
             found.append(f"{name}: its own answer {payload['answer']} is refused.")
         for mistake in payload["mistakes"]:

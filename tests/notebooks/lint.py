@@ -76,9 +76,10 @@ def _code(notebook: NotebookNode) -> Iterator[str]:
     for cell in code(notebook):
         name, tags = repr(cell.source.split("\n")[0]), set(cell.metadata.get("tags", []))
         lines = len(cell.source.splitlines())
-        if lines > LONGEST_CELL and "numeric(" not in cell.source:
+        asks = "numeric(" in cell.source or "choice(" in cell.source
+        if lines > LONGEST_CELL and not asks:
             yield f"cell {name} has {lines} lines; {LONGEST_CELL} at most"
-        if "numeric(" in cell.source:
+        if asks:
             if "remove-input" not in tags or not cell.metadata.get("jupyter", {}).get("source_hidden"):
                 yield f"cell {name} shows its answers; tag it remove-input and hide its source"
         elif (widest := max(map(len, cell.source.splitlines()), default=0)) > WIDEST_LINE:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
+from book.widgets.choice import choice
 from book.widgets.self_check import numeric, problems
 from tests.site.built import ROOT, pages
 
@@ -18,7 +19,8 @@ FEWEST_CHECKS, FEWEST_MISTAKES = 4, 2
 def payloads(html: str) -> list[dict]:
     """What the checks of a page were given, in its order."""
     soup = BeautifulSoup(html, "html.parser")
-    return [json.loads(d["data-payload"]) for d in soup.select('div.rl-live[data-kind="check"]')]
+    kinds = 'div.rl-live[data-kind="check"], div.rl-live[data-kind="choice"]'
+    return [json.loads(div["data-payload"]) for div in soup.select(kinds)]
 
 
 def complaints(checks: list[dict]) -> list[str]:
@@ -27,12 +29,17 @@ def complaints(checks: list[dict]) -> list[str]:
     names = {check["id"] for check in checks}
     if len(names) < FEWEST_CHECKS:
         found.append(f"{len(names)} checks; a chapter has at least {FEWEST_CHECKS}.")
-    for check in checks:
+    for check in numbers(checks):
         if (known := len(check["mistakes"])) < FEWEST_MISTAKES:
             found.append(f"{check['id']}: {known} known mistakes; at least {FEWEST_MISTAKES}.")
         if len({m["hint"] for m in check["mistakes"]}) < known:
             found.append(f"{check['id']}: two mistakes share a hint.")
     return found
+
+
+def numbers(checks: list[dict]) -> list[dict]:
+    """Those with a number to type; the others have options."""
+    return [check for check in checks if "mistakes" in check]
 
 
 @cache  # three tests read each page
@@ -49,7 +56,7 @@ def test_the_checks_of_a_chapter_accept_the_answer_and_know_each_mistake(site, n
 def test_every_check_that_a_chapter_makes_is_on_its_page(site, name):
     notebook = json.loads((ROOT / name).with_suffix(".ipynb").read_text(encoding="utf-8"))
     source = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert len(on_page(site, name)) == sum(text.count("numeric(") for text in source)
+    assert len(on_page(site, name)) == sum(text.count("numeric(") + text.count("choice(") for text in source)
 
 
 def test_no_two_chapters_have_a_check_of_one_name(site):
@@ -99,3 +106,10 @@ def test_a_broken_check_is_named(complaint, checks):
     BREAKS[complaint](broken)
     found = complaints(broken)
     assert any(complaint in sentence for sentence in found), found
+
+
+def test_a_choice_whose_answer_is_no_option_is_named(checks):
+    made = choice("ex-sound-12", question="Which?", options={"One": "No.", "Two": ""}, answer="Two")
+    (sound,) = payloads(made.static_html())
+    assert complaints([*checks, sound]) == []
+    assert complaints([*checks, {**sound, "answer": "Three"}])[0].startswith("ex-sound-12: 0 of its options")

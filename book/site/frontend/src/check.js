@@ -1,14 +1,13 @@
 // A numeric self-check: question, field, and a verdict that knows the usual mistakes.
 // `judge` is the rule of book/widgets/self_check.py, step for step; a test compares the two in a browser.
+import { fill, frame, make, verdict } from "./check-frame.js";
 import { keepKeys, serial } from "./dom.js";
 
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/;
 const THOUSANDS = /^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?$/;
 const POWERS = Array.from({ length: 15 }, (_, i) => i + 1);
 
-const fill = (template, names) => template.replace(/\{(\w+)\}/g, (_, name) => names[name] ?? "");
 const within = (value, target, tolerance) => Math.abs(value - target) <= tolerance * Math.abs(target);
-const verdict = (kind, status, message) => ({ kind, status, message, right: kind === "right" });
 
 /** The number that a reader typed, or what to say if it can't be told which one. */
 function read(payload, text) {
@@ -46,16 +45,11 @@ export function judge(payload, text) {
   return verdict("generic", words.wrong, payload.hint || words.generic);
 }
 
-function make(tag, properties = {}, ...children) {
-  const node = Object.assign(document.createElement(tag), properties);
-  node.append(...children);
-  return node;
-}
-
 export function render({ model, el }) {
   const payload = model.get("payload");
   const { words } = payload;
   const id = `rl-check-${serial()}`;
+  const below = frame(payload, id);
 
   const question = make("p", { className: "rl-check-question", id: `${id}-question` }, payload.question);
   // Not type=number: that one refuses "2,730.7" in silence.
@@ -69,32 +63,10 @@ export function render({ model, el }) {
   const button = make("button", { type: "submit", className: "rl-check-button" }, words.check);
   const form = make("form", { className: "rl-check-form", noValidate: true }, label, field, button);
 
-  const feedback = make("p", { className: "rl-check-feedback", id: `${id}-feedback` });
-  feedback.setAttribute("role", "status");
-  feedback.setAttribute("aria-live", "polite");
-
-  const solution = make("div", { className: "rl-check-solution", id: `${id}-solution`, hidden: true });
-  solution.append(make("p", {}, payload.answer_text));
-  if (payload.solution) solution.append(make("p", {}, payload.solution));
-  const reveal = make("button", { type: "button", className: "rl-check-reveal", hidden: true }, words.show);
-  reveal.setAttribute("aria-controls", solution.id);
-  reveal.setAttribute("aria-expanded", "false");
-
   function show(text) {
     const said = judge(payload, text);
-    const tone = said.right ? "right" : said.kind === "unreadable" ? "unreadable" : "wrong";
-    root.dataset.verdict = tone;
     input.setAttribute("aria-invalid", String(!said.right));
-    const mark = { right: "✓", wrong: "✗", unreadable: "" }[tone];
-    feedback.replaceChildren();
-    if (mark) {
-      const icon = make("span", { className: "rl-check-mark" }, `${mark} `);
-      icon.setAttribute("aria-hidden", "true");
-      feedback.append(icon);
-    }
-    if (said.status) feedback.append(make("strong", {}, said.status), " ");
-    feedback.append(said.message);
-    if (tone !== "unreadable") reveal.hidden = false;
+    below.show(said, root);
     return said;
   }
 
@@ -106,14 +78,8 @@ export function render({ model, el }) {
     model.save_changes();
   });
   input.addEventListener("input", () => {
-    delete root.dataset.verdict;
     input.removeAttribute("aria-invalid");
-    feedback.replaceChildren();
-  });
-  reveal.addEventListener("click", () => {
-    solution.hidden = !solution.hidden;
-    reveal.textContent = solution.hidden ? words.show : words.hide;
-    reveal.setAttribute("aria-expanded", String(!solution.hidden));
+    below.clear(root);
   });
   model.on("change:entry", () => {
     if (input.value === model.get("entry")) return; // it came from here
@@ -121,6 +87,7 @@ export function render({ model, el }) {
     if (input.value) show(input.value);
   });
 
+  const { feedback, reveal, solution } = below;
   const root = keepKeys(make("div", { className: "rl-check" }, question, form, feedback, reveal, solution));
   root.setAttribute("role", "group");
   root.setAttribute("aria-labelledby", question.id);

@@ -1,12 +1,13 @@
 // Mounts every div.rl-live on a page, and is the front-end of the same widgets in a notebook.
 import check from "./check.js";
+import choice from "./choice.js";
 import explorer from "./explorer.js";
 import { measureBy } from "./labels.js";
 import { PageModel } from "./page-model.js";
 import { compileAll } from "./physics.js";
 import { still } from "./still.js";
 
-const registry = { explorer, check };
+const registry = { explorer, check, choice };
 
 function mount(el) {
   if (el.dataset.alive) return;
