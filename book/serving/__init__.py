@@ -40,6 +40,7 @@ from book.serving.phases import (
 from book.serving.weights import (
     active_parameters,
     experts_touched,
+    experts_touched_between,
     parameters_read,
     weight_bytes,
     weight_bytes_read,
@@ -56,6 +57,7 @@ __all__ = [
     "decode_step",
     "deploy",
     "experts_touched",
+    "experts_touched_between",
     "kv_bytes",
     "kv_bytes_per_token",
     "kv_capacity",

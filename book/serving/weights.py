@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from book.catalog import Model
 from book.cost import Number
+from book.roofline import least
 from book.serving.deployment import Count
 
 
@@ -15,6 +16,20 @@ def weight_bytes(model: Model, weight_itemsize: Number = 2) -> Number:
 def experts_touched(n_experts: Number, top_k: Number, rows: Number) -> Number:
     """E (1 - (1 - k/E)^rows): distinct experts that `rows` tokens visit, if routing is even."""
     return n_experts * (1 - (1 - top_k / n_experts) ** rows)
+
+
+def experts_touched_between(n_experts: Number, top_k: Number, rows: Number) -> tuple[Number, Number, Number]:
+    """(low, expected, high): distinct experts that `rows` tokens visit, at least, on average, at most.
+
+    low: all tokens choose the same `top_k`. expected: `experts_touched`, if routing is even. high: no two
+    choose the same, while there are experts left: min(top_k rows, E). Only the ends are bounds: an uneven
+    router stays below the average for good.
+    """
+    return (
+        least(top_k, n_experts),
+        experts_touched(n_experts, top_k, rows),
+        least(top_k * rows, n_experts),
+    )
 
 
 def parameters_read(model: Model, rows: Number = 1, count: Count = "read") -> Number:
