@@ -55,12 +55,12 @@ def ridges(shown: Sequence[Ridge], line: str) -> Any:
         height = 0.85 * counts / max(counts.max(), 1)
         axes.fill_between(middles, at, at + height, color=colour("published"), alpha=0.55, lw=0, zorder=3)
         axes.plot([one.median] * 2, [at, at + 0.85], color=colour("text"), lw=1, zorder=4)
-        axes.text(0.005, at + 0.42, one.label, fontsize=9.5, color=colour("text"), zorder=5)
+        axes.text(-0.015, at + 0.3, one.label, fontsize=9.5, color=colour("text"), ha="right")
         under = say("{under} of {rows} beyond", under=f"{one.under:,}", rows=f"{one.rows:,}")
         axes.text(1.012, at + 0.3, under, fontsize=8.5, color=colour("dim"), zorder=5)
     axes.axvline(1, color=colour("roof"), lw=1.6, zorder=2)
     axes.text(1.012, len(shown) - 0.02, line, fontsize=9.5, color=colour("roof"), va="bottom")
-    axes.set(xlim=(0, 1.35), ylim=(0, len(shown) + 0.35), yticks=[], xticks=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    axes.set(xlim=(-0.28, 1.42), ylim=(0, len(shown) + 0.35), yticks=[], xticks=[0, 0.2, 0.4, 0.6, 0.8, 1])
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(say("floor over measured time: 1 is as fast as the datasheet allows"))
     figure.set_label(_ridge_words(shown))
@@ -98,8 +98,9 @@ def by_size(density: np.ndarray, line: str) -> Any:
     axes.axhline(1, color=colour("roof"), lw=1.6)
     axes.text(sizes[0], 1.015, line, fontsize=9.5, color=colour("roof"), va="bottom")
     axes.set(xscale="log", xlim=(sizes[0], sizes[-1]), ylim=(0, 1.12))
-    marks = [v for v in (1e3, 1e6, 1e9) if sizes[0] <= v <= sizes[-1]]
-    axes.set_xticks(marks, [si(int(v), "B") for v in marks])
+    decades = [10**e for e in range(2, 12) if sizes[0] <= 10**e <= sizes[-1]]
+    marks = decades if len(decades) < 6 else [v for v in decades if v in (10**3, 10**5, 10**7, 10**9)]
+    axes.set_xticks(marks, [si(v, "B", 1) for v in marks])
     axes.minorticks_off()
     axes.set_xlabel(say("bytes that the problem must move"))
     axes.set_title(say("floor over measured time"), loc="left", x=0, color=colour("dim"), fontsize=10.5)
