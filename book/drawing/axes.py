@@ -22,6 +22,7 @@ _MARKS: dict[str, dict[str, Any]] = {
     "timed": {"marker": "o", "markersize": 6.5, "filled": True},
     "recorded": {"marker": "o", "markersize": 6.5, "filled": True},
     "published": {"marker": "D", "markersize": 5, "filled": True},
+    "mistaken": {"marker": "X", "markersize": 7, "filled": False},  # counted, of a kernel with a mistake
     "rehearsed": {"marker": "x", "markersize": 6, "filled": False},  # no evidence, and never among it
 }
 

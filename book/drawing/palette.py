@@ -20,6 +20,7 @@ PALETTE: dict[str, tuple[str, str]] = {
     "recorded": ("#0a7350", "#4fd3a1"),
     "published": ("#6a3fb5", "#b99bff"),
     "rehearsed": ("#55606b", "#a3adb7"),
+    "mistaken": ("#a8321e", "#ff9c87"),
     "memory": ("#fdf1e3", "#2a2218"),
     "compute": ("#e8f2fb", "#172432"),
     # parts of a whole: what weights cost, and what the cache or attention costs

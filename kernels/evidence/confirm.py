@@ -19,7 +19,8 @@ from kernels.contract import devices
 from kernels.contract.errors import Unsupported
 from kernels.contract.experiment import Experiment
 from kernels.contract.targets import TARGETS
-from kernels.evidence import child_process, chips, counted, published, recorded, timed
+from kernels.contract.wrong import Wrong
+from kernels.evidence import child_process, chips, counted, published, recorded, series, timed
 from kernels.evidence import compiled as compiling
 from kernels.evidence import executed as executing
 from kernels.evidence.counted import counted_rows
@@ -41,7 +42,8 @@ class Evidence:
     timed, ceilings: on the GPU that is here. recorded,
     published: series as in `points`. status: rung -> a phrase that says how it stands. arithmetic:
     what the roof computes in. measured: the roofs of the reader's own records. rehearsed: series of a
-    record that is a rehearsal: drawn in the figure under that name, and in no rung.
+    record that is a rehearsal: drawn in the figure under that name, and in no rung. wrong: rows of a
+    kernel with a mistake, counted beside it at the same sizes; mistake: what it does, in a sentence.
     """
 
     experiment: Experiment
@@ -57,21 +59,20 @@ class Evidence:
     status: Mapping[str, str]
     measured: tuple[Roof, ...] = ()
     rehearsed: tuple[dict[str, Any], ...] = ()
+    wrong: tuple[counted_rows.CountedRow, ...] = ()
+    mistake: str = ""
 
     def points(self) -> list[dict[str, Any]]:
         """Series for the explorer and the figures, each with its rung.
 
         {"rung", "label", "accelerator", "points": [{sizes, "intensity" (FLOP/byte), "flops_per_s",
-        "seconds"}]}. Counted points have no time: their "flops_per_s" and "seconds" are None.
+        "seconds"}]}. Counted points have no time (see `series.marks`).
         """
-        series = []
+        found = []
         if self.rows:
             fixed = {n: v for n, v in self.rows[0].sizes.items() if n != self.experiment.axis}
             label = ", ".join(filter(None, [say("counted"), described(fixed)]))
-            places = [
-                {**r.sizes, "intensity": r.intensity, "flops_per_s": None, "seconds": None} for r in self.rows
-            ]
-            series.append({"rung": "counted", "label": label, "accelerator": None, "points": places})
+            found.append(series.marks("counted", label, self.rows))
         good = [t for t in self.timed if not t.alarms]
         if good:
             places = [
@@ -79,7 +80,7 @@ class Evidence:
                 for t in good
             ]
             card = catalog.accelerator(self.accelerator).short_name
-            series.append(
+            found.append(
                 {
                     "rung": "timed",
                     "label": f"{say('timed here')}, {card}",
@@ -87,10 +88,10 @@ class Evidence:
                     "points": places,
                 }
             )
-        return [*series, *self.recorded, *self.published]
+        return [*found, *self.recorded, *self.published]
 
     def figure(self) -> Any:
-        """One matplotlib figure: the card's roof, the measured roof if there is one, the evidence."""
+        """One matplotlib figure: the roof of the unit that computes, measured roofs, the evidence."""
         from book.drawing import figures  # drawing stays out of measuring: it needs matplotlib
 
         card = catalog.accelerator(self.accelerator)
@@ -101,25 +102,10 @@ class Evidence:
         roofs += self.measured
         drawn = [*self.points(), *self.rehearsed]
         mine = [s for s in drawn if s["accelerator"] in (None, self.accelerator)]
-        return figures.roofline(roofs, mine, alt=self._finding())
-
-    def _finding(self) -> str:
-        card = catalog.accelerator(self.accelerator).short_name
-        if not self.rows:
-            return say(
-                "The roofline of the {card}; the kernel {experiment} was not counted here.",
-                card=card,
-                experiment=self.experiment.name,
-            )
-        low, high = (f(r.intensity for r in self.rows) for f in (min, max))
-        return say(
-            "The roofline of the {card}: the kernel {experiment} was counted at {low:.3g} to "
-            "{high:.3g} FLOP per byte, on the formula's own values.",
-            card=card,
-            experiment=self.experiment.name,
-            low=low,
-            high=high,
-        )
+        if self.wrong:
+            mine.append(series.marks("mistaken", say("counted, with the mistake"), self.wrong))
+        said = series.finding(card.short_name, self.experiment.name, self.rows, self.wrong)
+        return figures.roofline(roofs, mine, alt=said)
 
     def sections(self) -> list[Any]:
         """One for each rung: how it stands, then what it found."""
@@ -130,7 +116,13 @@ class Evidence:
         folded: list[Any] = []
         if rows:
             shown["counted"] = [tables.counted(self.experiment.name, axis, rows)]
+            if self.wrong:
+                shown["counted"].append(tables.mistaken(axis, self.wrong, self.mistake))
+                if self.wrong[-1].extra:
+                    shown["counted"].append(tables.too_many(axis, self.wrong[-1]))
             folded = [tables.asked_for(axis, rows)]
+            if any(r.useful_flops for r in rows):
+                folded.append(tables.arithmetic(axis, rows))
             if rows[-1].extra:
                 folded.append(tables.again(axis, rows[-1]))
         if self.executed:
@@ -162,6 +154,7 @@ def confirm(
     accelerator: str | None = None,
     timed_sizes: Mapping[str, Any] | None = None,
     records: Path | str | None = None,
+    wrong: Wrong | None = None,
     **sizes: Any,
 ) -> Evidence:
     """Collect the evidence for `experiment`; raises PhysicsDisagrees where a count is off by a byte,
@@ -173,6 +166,8 @@ def confirm(
     sweep. timed_sizes: in place of the "timed" sweep's, which is large enough to mean something.
     records: a record of the reader's own (`kernels.measure` and the labs write them), shown beside
     the book's, with the roof it measured; its card is then the default accelerator.
+    wrong: a kernel with a mistake (`kernels.wrong`), counted beside it at the same sizes; that its bytes
+    are not the formula's is shown, and raises nothing.
     """
     wanted = RUNGS if rungs is None else tuple(rungs)
     for rung in wanted:
@@ -203,6 +198,9 @@ def confirm(
     with child_process.ahead(*chips.shared_out(cases), interpret=False):  # while this process counts
         if "counted" in wanted:
             found["rows"], status["counted"] = _counted(experiment, rows)
+            if wrong and found["rows"]:
+                found["wrong"] = counted_rows.rows(wrong.experiment, rows, mistaken=True)
+                found["mistake"] = wrong.mistake
         if "executed" in wanted:
             found["executed"], status["executed"] = chips.executed(cases["executed"], card)
         if "compiled" in wanted:
@@ -278,12 +276,12 @@ def _timed(experiment: Experiment, here: Any, sizes: Mapping[str, Any]) -> tuple
 def _published(experiment: Experiment, name: str | None) -> tuple[tuple, str]:
     if name is None and experiment.name not in catalog.published_kinds():
         return (), say("nothing published in the catalog")
-    series = published.points(experiment, name)
-    if not series:
+    found = published.points(experiment, name)
+    if not found:
         return (), say("what is published is of other shapes than this kernel's")
-    sources = dict.fromkeys(s["source"].partition(": ")[0] for s in series)
-    return series, say(
+    sources = dict.fromkeys(s["source"].partition(": ")[0] for s in found)
+    return found, say(
         "{count} series by others, never mixed with ours: {sources}",
-        count=len(series),
+        count=len(found),
         sources="; ".join(sources),
     )

@@ -31,17 +31,20 @@ RUNGS = {
 
 
 def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
-    """Bytes by formula and as counted, FLOPs, intensity: one row a size along `axis`."""
-    flops = any(r.useful_flops for r in rows)
+    """Bytes by formula and as counted, what the formula leaves out, intensity: one row a size along `axis`.
+
+    "exact" is said of the compulsory bytes, which the formula has. Workspace has none; where there is
+    some, a second intensity has all the bytes that were counted.
+    """
+    workspace = any(r.workspace_bytes for r in rows)
     columns = [
         Column(axis, axis, _whole),
         Column("formula", say("bytes, formula"), _whole),
         Column("counted", say("counted"), _whole),
         Column("exact", say("exact")),
-        *([Column("workspace", say("workspace"), _whole)] if any(r.workspace_bytes for r in rows) else []),
-        Column("useful", say("useful FLOP"), _whole),
-        *([Column("padding", say("issued"))] if flops else []),
         Column("intensity", "FLOP/byte"),
+        *([Column("workspace", say("workspace"), _whole)] if workspace else []),
+        *([Column("all", say("FLOP/byte with it"))] if workspace else []),
     ]
     cells = [
         {
@@ -49,15 +52,72 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
             "formula": r.formula_bytes,
             "counted": r.counted_bytes,
             "exact": "✓" if r.exact else "✗",
-            "workspace": r.workspace_bytes or None,
-            "useful": r.useful_flops,
-            "padding": None if r.padding is None else f"{r.padding:.4g}×",
             "intensity": number(float(r.intensity), 4),
+            "workspace": r.workspace_bytes or None,
+            "all": number(float(r.intensity_of_all), 4),
         }
         for r in rows
     ]
     where = [name, *_fixed(axis, rows[0].sizes), rows[0].dtype]
     return table(cells, columns, say("counted: {where}", where=", ".join(where)))
+
+
+def arithmetic(axis: str, rows: Sequence[CountedRow]) -> Table:
+    """The formula's FLOPs, and those that whole tiles issue: one row a size."""
+    columns = [
+        Column(axis, axis, _whole),
+        Column("useful", say("useful FLOP"), _whole),
+        Column("issued", say("issued"), _whole),
+        Column("padding", say("issued over useful")),
+        *([Column("dots", say("FLOP of products"), _whole)] if any(r.dot_flops for r in rows) else []),
+    ]
+    cells = [
+        {
+            axis: r.sizes[axis],
+            "useful": r.useful_flops,
+            "issued": r.issued_flops,
+            "padding": None if r.padding is None else f"{r.padding:.4g}×",
+            "dots": r.dot_flops,
+        }
+        for r in rows
+    ]
+    return table(cells, columns, say("issued: the FLOP of whole tiles, padding included"))
+
+
+def mistaken(axis: str, rows: Sequence[CountedRow], mistake: str) -> Table:
+    """The same count on a kernel with a mistake: what it moved, and how far that is from the formula."""
+    columns = [
+        Column(axis, axis, _whole),
+        Column("formula", say("bytes, formula"), _whole),
+        Column("counted", say("counted"), _whole),
+        Column("exact", say("exact")),
+        Column("times", say("of the formula")),
+        *([Column("intensity", "FLOP/byte")] if any(r.useful_flops for r in rows) else []),
+    ]
+    cells = [
+        {
+            axis: r.sizes[axis],
+            "formula": r.formula_bytes,
+            "counted": r.counted_bytes,
+            "exact": "✓" if r.exact else "✗",
+            "times": f"{r.counted_bytes / r.formula_bytes:.4g}×",
+            "intensity": number(float(r.intensity), 4),
+        }
+        for r in rows
+    ]
+    words = say(
+        "the same count on a kernel with a mistake, which computes the same numbers. {mistake}",
+        mistake=mistake,
+    )
+    return table(cells, columns, words)
+
+
+def too_many(axis: str, row: CountedRow) -> Table:
+    """Which bytes of a kernel with a mistake the formula does not have, a sentence for each tensor."""
+    column = Column("why", say("bytes that are not the formula's"), align="left")
+    size = described({axis: row.sizes[axis]})
+    caption = say("the mistake at {size}, each launch counted by itself", size=size)
+    return table([{"why": words} for words in row.extra], [column], caption)
 
 
 def asked_for(axis: str, rows: Sequence[CountedRow]) -> Table:
@@ -68,7 +128,6 @@ def asked_for(axis: str, rows: Sequence[CountedRow]) -> Table:
         Column("block", say("bytes asked for"), _whole),
         Column("sectors", say("in sectors of 32 B"), _whole),
         Column("again", say("of each byte once")),
-        *([Column("dots", say("FLOP of products"), _whole)] if any(r.dot_flops for r in rows) else []),
         *([Column("atomics", say("atomics"), _whole)] if any(r.atomics for r in rows) else []),
     ]
     cells = [
@@ -78,7 +137,6 @@ def asked_for(axis: str, rows: Sequence[CountedRow]) -> Table:
             "block": r.block_bytes,
             "sectors": r.sector_bytes,
             "again": f"{r.sector_bytes / (r.counted_bytes + r.workspace_bytes):.3g}×",
-            "dots": r.dot_flops,
             "atomics": r.atomics,
         }
         for r in rows

@@ -7,10 +7,11 @@
     with counted.count() as tally:        # or around any launches
         linear.linear(x, w)
 
-Four byte counts for each tensor. *Unique*: each address once in all launches, the compulsory traffic
-that the formulas give. *Block*: each address once in each load, what reaches memory if nothing is
-kept between loads. DRAM moves something between the two. *Issued*: every lane that asks. *Sector*:
-block, in the whole 32-byte sectors that hardware moves. Masked-off lanes count nowhere.
+Five byte counts for each tensor. *Unique*: each address once in all launches, the compulsory traffic
+that the formulas give. *By launch*: each address once in each launch, what reaches memory if no cache
+keeps anything from one launch to the next. *Block*: each address once in each load, if nothing is
+kept between loads. DRAM moves something between the first and the last. *Issued*: every lane that asks.
+*Sector*: block, in the whole 32-byte sectors that hardware moves. Masked-off lanes count nowhere.
 
 An experiment runs twice: its programs in order, then in reverse. Both must give the same results and
 the same counts, and no program may touch what another one of its launch writes, unless an atomic
@@ -85,8 +86,7 @@ class Counted:
         the workspace, and all FLOPs, equal `experiment.issued` for the plan that ran; the result is
         within `tolerance`.
         """
-        for wrong in filter(None, (self.race, self.disagreement)):
-            raise PhysicsDisagrees(f"{self._title()}: {wrong}")
+        self.check_result(experiment)
         useful = experiment.formula(self.dtype, **self.sizes)
         tiles = experiment.issued_by(self.plan, self.dtype, **self.sizes)
         table = experiment.compulsory(self.dtype, **self.sizes)
@@ -102,6 +102,14 @@ class Counted:
                 by_formula, by_table = own.get(name, 0), getattr(table, verb).get(name, 0)
                 self._equal(f"{verb} of {name}, bytes by the table of tensors", by_formula, by_table)
         self._equal("FLOPs issued", tiles.flops + tiles.workspace_flops, self.flops)
+
+    def check_result(self, experiment: Experiment) -> None:
+        """Raise PhysicsDisagrees where programs race, or where the result is not the reference's.
+
+        It asks nothing of bytes and FLOPs: that is all that holds of a kernel with a mistake.
+        """
+        for wrong in filter(None, (self.race, self.disagreement)):
+            raise PhysicsDisagrees(f"{self._title()}: {wrong}")
         allowed = experiment.tolerance(self.dtype)
         if not self.relative_error <= allowed:  # a NaN disagrees too
             raise PhysicsDisagrees(

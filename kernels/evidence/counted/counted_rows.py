@@ -12,6 +12,7 @@ from kernels.contract import devices
 from kernels.contract.experiment import Experiment
 from kernels.evidence import child_process, counted
 from kernels.evidence.addresses import address, find
+from kernels.evidence.counted import mistakes
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,9 @@ class CountedRow:
     every tensor and every FLOP agreed, in both orders of the programs, and no two of them raced (a row
     that did not would have raised). extra: why bytes were asked for more than once, uneven: of which
     launches one program does most, in sentences.
+
+    Of a kernel with a mistake counted_bytes are those of every launch (see `mistakes`), exact is False
+    where they are not the formula's, and extra says which bytes are too many.
     """
 
     sizes: dict[str, int]
@@ -51,22 +55,31 @@ class CountedRow:
         return self.useful_flops / self.counted_bytes
 
     @property
+    def intensity_of_all(self) -> float:
+        """Useful FLOPs over all counted bytes, workspace included, FLOP/byte."""
+        return self.useful_flops / (self.counted_bytes + self.workspace_bytes)
+
+    @property
     def padding(self) -> float | None:
         """Issued over useful FLOPs: what whole tiles cost; None where no FLOP is useful."""
         return self.issued_flops / self.useful_flops if self.useful_flops else None
 
 
 def rows(
-    experiment: Experiment, sizes: Sequence[dict[str, int]], dtype: str | None = None
+    experiment: Experiment,
+    sizes: Sequence[dict[str, int]],
+    dtype: str | None = None,
+    mistaken: bool = False,
 ) -> tuple[CountedRow, ...]:
     """Count `experiment` at each of `sizes`; raises PhysicsDisagrees where a formula is wrong.
 
+    mistaken: the experiment is one of a kernel with a mistake, so that only a wrong result raises.
     In a process whose kernels are compiled (a GPU machine) a child process does the counting.
     """
     if devices.MODE == "interpreted":
-        return tuple(_row(experiment, one, dtype) for one in sizes)
-    where = address(experiment)
-    requests = [{"task": "count", "experiment": where, "sizes": one, "dtype": dtype} for one in sizes]
+        return tuple(_row(experiment, one, dtype, mistaken) for one in sizes)
+    case = {"task": "count", "experiment": address(experiment), "dtype": dtype, "mistaken": mistaken}
+    requests = [case | {"sizes": one} for one in sizes]
     answers = child_process.run(requests, interpret=True)
     words = ("extra", "uneven")
     return tuple(CountedRow(**answer | {name: tuple(answer[name]) for name in words}) for answer in answers)
@@ -91,17 +104,21 @@ def why_not() -> str:
 
 def count_request(request: dict[str, Any]) -> dict[str, Any]:
     """The child's side: one counted row as JSON can hold it."""
-    return vars(_row(find(request["experiment"]), request["sizes"], request["dtype"]))
+    return vars(_row(find(request["experiment"]), request["sizes"], request["dtype"], request["mistaken"]))
 
 
-def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> CountedRow:
+def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None, mistaken: bool) -> CountedRow:
     ran = counted.run(experiment, dtype=dtype, **sizes)
-    ran.check(experiment)
+    (ran.check_result if mistaken else ran.check)(experiment)
     useful = experiment.formula(ran.dtype, **sizes)
     tiles = experiment.issued_by(ran.plan, ran.dtype, **sizes)
     # A score matrix that the formula itself has (unfused attention) is what that operation moves.
     workspace = tiles.workspace - {*useful.reads, *useful.writes}
     terms = [(name, t.unique) for group in (ran.reads, ran.writes) for name, t in group.items()]
+    too_many: tuple[str, ...] | None = None
+    if mistaken:
+        terms = mistakes.by_launch(ran)
+        too_many = mistakes.sentences(ran, useful, workspace)
     return CountedRow(
         sizes=dict(sizes),
         dtype=ran.dtype,
@@ -117,7 +134,7 @@ def _row(experiment: Experiment, sizes: dict[str, int], dtype: str | None) -> Co
         programs=ran.programs,
         atomics=ran.atomics,
         relative_error=ran.relative_error,
-        exact=True,
-        extra=ran.extra,
+        exact=not too_many,
+        extra=ran.extra if too_many is None else too_many,
         uneven=ran.uneven,
     )

@@ -65,10 +65,10 @@ def _counts(tally: Tally) -> dict[str, int]:
     counts = {}
     for name, traffic in tally.reads().items():
         for kind, size in vars(traffic).items():
-            counts[say("{kind} bytes read of {tensor}", kind=kind, tensor=name)] = size
+            counts[say("{kind} bytes read of {tensor}", kind=kind.replace("_", " "), tensor=name)] = size
     for name, traffic in tally.writes().items():
         for kind, size in vars(traffic).items():
-            counts[say("{kind} bytes written of {tensor}", kind=kind, tensor=name)] = size
+            counts[say("{kind} bytes written of {tensor}", kind=kind.replace("_", " "), tensor=name)] = size
     return {
         **counts,
         say("programs"): tally.programs,

@@ -28,30 +28,35 @@ class NeverEnds(RuntimeError):
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of one tensor in one direction; `counted` says what the four mean."""
+    """Bytes of one tensor in one direction; `counted` says what the five mean."""
 
     unique: int
     block: int
     issued: int
     sector: int
+    by_launch: int = 0
 
 
 class Touched:
     """What one direction, reads or writes, did to one tensor.
 
     times: of each element, how often a load or a store (each counts it once) took it; an atomic is
-    both. programs: by how many programs.
+    both. programs: by how many programs. launch: the last launch that took it; by_launch: the bytes of
+    elements that were new to their launch.
     """
 
     def __init__(self, extent: int) -> None:
         self.times = np.zeros(extent, dtype=np.int32)
         self.programs = np.zeros(extent, dtype=np.int32)
-        self.block = self.issued = self.sector = 0  # bytes
+        self.launch = np.zeros(extent, dtype=np.int32)
+        self.block = self.issued = self.sector = self.by_launch = 0  # bytes
 
     def grow(self, extent: int) -> None:
         """The tensor is longer than was known."""
         more = extent - self.times.size
-        self.times, self.programs = (np.pad(x, (0, more)) for x in (self.times, self.programs))
+        self.times, self.programs, self.launch = (
+            np.pad(x, (0, more)) for x in (self.times, self.programs, self.launch)
+        )
 
 
 class TensorTally:
@@ -71,8 +76,11 @@ class TensorTally:
         for touched in self.touched.values():
             touched.grow(self.extent)
 
-    def record(self, verb: str, addresses: np.ndarray, program: Any) -> np.ndarray:
-        """Tally one load or store: the addresses of the lanes that its mask leaves on; the elements."""
+    def record(self, verb: str, addresses: np.ndarray, program: Any, launch: int) -> np.ndarray:
+        """Tally one load or store: the addresses of the lanes that its mask leaves on; the elements.
+
+        launch: the number of the launch, from 1.
+        """
         lanes = addresses.size
         offsets = addresses.astype(np.int64) - self.base
         ordered = _increasing(offsets)
@@ -93,6 +101,8 @@ class TensorTally:
             self.touched[verb] = Touched(self.extent)
         touched = self.touched[verb]
         touched.times[elements] += 1
+        touched.by_launch += int(np.count_nonzero(touched.launch[elements] != launch)) * self.itemsize
+        touched.launch[elements] = launch
         sectors = ((self.base % SECTOR) + ordered) // SECTOR
         touched.block += ordered.size * self.itemsize
         touched.issued += lanes * self.itemsize
@@ -103,7 +113,7 @@ class TensorTally:
         """Its bytes in one direction."""
         one = self.touched[verb]
         unique = int(np.count_nonzero(one.times)) * self.itemsize
-        return Traffic(unique, one.block, one.issued, one.sector)
+        return Traffic(unique, one.block, one.issued, one.sector, one.by_launch)
 
     def last_readers(self) -> np.ndarray:
         """Of each of its elements, the stamp of the program that read it last (see `races.Order`)."""
@@ -151,6 +161,7 @@ class Tally:
         self.dot_flops = 0
         self.alu_flops = 0
         self.sfu_ops = 0
+        self.launches = 0
         self.programs = 0
         self.atomics = 0
         self.race = ""
@@ -209,6 +220,7 @@ class Tally:
 
     def begin_launch(self, grid: tuple[int, ...]) -> None:
         """A launch of this many programs begins."""
+        self.launches += 1
         self.balance.begin_launch(grid)
         self.order.begin_launch(grid)
 
@@ -224,7 +236,7 @@ class Tally:
         if not addresses.size:
             return
         tensor = self._owner(pointers, addresses)
-        elements = tensor.record(verb, addresses, self.program)
+        elements = tensor.record(verb, addresses, self.program, self.launches)
         self.balance.add(elements.size * tensor.itemsize)
         cells = tensor.memory.cells(tensor.base, tensor.itemsize, elements)
         self._look_for_a_race(verb, tensor, cells)
@@ -245,7 +257,7 @@ class Tally:
             return
         tensor = self._owner(pointers, addresses)
         for verb in ("reads", "writes"):
-            elements = tensor.record(verb, addresses, self.program)
+            elements = tensor.record(verb, addresses, self.program, self.launches)
             self.balance.add(elements.size * tensor.itemsize)
         self.atomics += addresses.size
         tensor.atomics += addresses.size
