@@ -21,6 +21,7 @@ from book.serving.cache import (
     sequences,
 )
 from book.serving.deployment import Deployment, deploy
+from book.serving.latency import throughput, tpot, ttft
 from book.serving.limits import (
     attention_equals_linear,
     critical_rows,
@@ -33,9 +34,6 @@ from book.serving.phases import (
     decode_step,
     prefill,
     prefill_attention_flops,
-    throughput,
-    tpot,
-    ttft,
 )
 from book.serving.weights import (
     active_parameters,

@@ -1,4 +1,4 @@
-"""The two phases: one prefill, one decode step, and what a user sees of them."""
+"""The two phases: one prefill, one decode step. What a user sees of them is in `latency`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from book.cost import Cost, Number
 from book.cost.base import positive
 from book.serving.cache import attention_of_a_layer, contexts, kv_bytes, kv_share
 from book.serving.deployment import Deployment
-from book.serving.step_law import IDEAL, StepLaw
 from book.serving.weights import active_parameters, weight_bytes_read
 
 
@@ -127,18 +126,3 @@ def prefill_attention_flops(model: Model, length: Number) -> Number:
         whole = cost.flash_attention(1, length, model.heads, model.kv_heads, head_dim).flops
         total = total + layers * whole * (seen / length) * (2 - seen / length)
     return total
-
-
-def ttft(d: Deployment, length: Number, batch: Number = 1, law: StepLaw = IDEAL) -> Number:
-    """Time to first token, seconds, of prompts that wait for nobody. Without a law, the floor."""
-    return law(prefill(d, length, batch).time)
-
-
-def tpot(d: Deployment, batch: Number, context: Number, law: StepLaw = IDEAL) -> Number:
-    """Time per output token, seconds, which is one decode step. Without a law, the floor."""
-    return law(decode_step(d, batch, context).time)
-
-
-def throughput(d: Deployment, batch: Number, context: Number, law: StepLaw = IDEAL) -> Number:
-    """Tokens per second of all sequences together while they decode."""
-    return batch / tpot(d, batch, context, law)
