@@ -16,13 +16,19 @@ import numpy as np
 import sympy
 from sympy.codegen.cfunctions import log2, log10
 from sympy.core.relational import Relational
+from sympy.core.symbol import Str
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanAtom
 from sympy.printing.jscode import JavascriptCodePrinter
 from sympy.printing.numpy import NumPyPrinter
 from sympy.printing.pycode import PythonCodePrinter
 
+from book.catalog.interpolation import interpolate
+from book.formulas.tables import Interpolated, LookedUp
+
 FUNCTIONS = (
+    Interpolated,
+    LookedUp,
     sympy.Abs,
     sympy.ceiling,
     sympy.exp,
@@ -37,8 +43,14 @@ FUNCTIONS = (
     sympy.Sum,
 )
 ARITHMETIC = (sympy.Add, sympy.Mul, sympy.Pow, sympy.Symbol, sympy.Number, sympy.NumberSymbol)
-CONDITIONS = (Relational, sympy.And, sympy.Or, sympy.Not, BooleanAtom, ExprCondPair, sympy.Tuple)
-ONE_BY_ONE = (sympy.harmonic, sympy.Piecewise, sympy.Sum)  # NumPy has no arrays of these
+CONDITIONS = (Relational, sympy.And, sympy.Or, sympy.Not, BooleanAtom, ExprCondPair, sympy.Tuple, Str)
+ONE_BY_ONE = (
+    Interpolated,
+    LookedUp,
+    sympy.harmonic,
+    sympy.Piecewise,
+    sympy.Sum,
+)  # NumPy has no arrays of these
 
 PRELUDE = "prelude"  # what generated JavaScript calls the functions of prelude.js by
 # Words that can't name an argument of a JavaScript function, or that generated code uses itself.
@@ -74,7 +86,13 @@ def numeric(arguments: Sequence[sympy.Symbol], expression: sympy.Expr) -> Callab
     _refuse(expression)
     if not expression.has(*ONE_BY_ONE):
         return sympy.lambdify(arguments, expression, "numpy", printer=_NumPy)
-    tools = {"harmonic": lambda n: float(mpmath.harmonic(n)), "fsum": math.fsum, "math": math}
+    tools = {
+        "harmonic": lambda n: float(mpmath.harmonic(n)),
+        "fsum": math.fsum,
+        "math": math,
+        "interpolated": interpolate,
+        "looked_up": lambda keys, rows: rows.get(keys, math.nan),
+    }
     one = sympy.lambdify(arguments, expression, [tools, "math"], printer=_OneByOne)
     many = np.vectorize(one, otypes=[float])
 
@@ -154,6 +172,20 @@ class _JavaScript(_Shared, JavascriptCodePrinter):
     def _print_NumberSymbol(self, expr: sympy.NumberSymbol) -> str:
         return repr(float(expr))
 
+    def _print_NaN(self, expr: sympy.Expr) -> str:
+        return "NaN"
+
+    def _print_Interpolated(self, expr: Interpolated) -> str:
+        x, xs, ys, _ = expr.args
+        return f"{PRELUDE}.interpolated({self._print(x)}, {self._list(xs)}, {self._list(ys)})"
+
+    def _print_LookedUp(self, expr: LookedUp) -> str:
+        keys, rows, _ = expr.args
+        return f"{PRELUDE}.lookedUp({self._list(keys)}, [{', '.join(map(self._list, rows))}])"
+
+    def _list(self, values: sympy.Tuple) -> str:
+        return f"[{', '.join(self._printed(values))}]"
+
     def _print_Mod(self, expr: sympy.Mod) -> str:
         a, b = (self.parenthesize(arg, math.inf) for arg in expr.args)
         return f"(({a} % {b} + {b}) % {b})"  # JavaScript's % has the sign of the dividend
@@ -179,6 +211,18 @@ class _NumPy(_Shared, NumPyPrinter):
 
 
 class _OneByOne(_Shared, PythonCodePrinter):
+    def _print_Interpolated(self, expr: Interpolated) -> str:
+        x, xs, ys, _ = expr.args
+        return f"interpolated({self._print(x)}, {self._tuple(xs)}, {self._tuple(ys)})"
+
+    def _print_LookedUp(self, expr: LookedUp) -> str:
+        keys, rows, _ = expr.args
+        found = ", ".join(f"{self._tuple(row[:-1])}: {self._print(row[-1])}" for row in rows)
+        return f"looked_up({self._tuple(keys)}, {{{found}}})"
+
+    def _tuple(self, values: sympy.Tuple) -> str:
+        return f"({', '.join(self._printed(values))},)"
+
     def _print_Sum(self, expr: sympy.Sum) -> str:
         code = self._print(expr.function)
         for index, low, high in map(self._printed, expr.limits):

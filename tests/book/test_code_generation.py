@@ -12,6 +12,7 @@ import sympy
 
 from book.formulas.code_generation import FUNCTIONS, javascript, numeric
 from book.formulas.formula import symbol
+from book.formulas.tables import interpolated, looked_up
 from tests import formulas
 
 PHYSICS = Path(__file__).resolve().parents[2] / "book/site/frontend/src/physics.js"
@@ -19,6 +20,8 @@ PHYSICS = Path(__file__).resolve().parents[2] / "book/site/frontend/src/physics.
 n, k, a, x = map(symbol, ("n", "k", "a", "x"))
 i, j = sympy.symbols("i j", integer=True)
 FEW = (1, 2, 3, 7, 8, 32, 257)
+
+MEASURED = {4: 1.1e-3, 16: 1.3e-3, 64: 2.75e-3, 1024: 0.0317}
 
 # name -> (expression, {symbol: the values that it is tried at})
 STATED = {
@@ -52,6 +55,14 @@ STATED = {
     "a sum within others": (n / 3 - sympy.Sum(x ** (i / 7), (i, 1, n)), {n: FEW, x: (0.3, 2.5)}),
     "constants": (sympy.EulerGamma * n + sympy.pi - sympy.E / 7 + sympy.Float(0.1), {n: FEW}),
     "powers": (sympy.sqrt(x) - x ** sympy.Rational(-2, 3) / 7 + sympy.exp(-x), {x: (0.2, 1.0, 33.0)}),
+    "between measured points": (
+        k * interpolated(x, MEASURED),
+        {k: (1, 7), x: (4, 5.5, 16, 63, 64, 1000, 1024)},
+    ),
+    "a row of a table": (
+        1 / looked_up((n, x), {(1, 0.5): 3.25, (8, 0.5): 7, (8, 2): 0.1}),
+        {n: (8,), x: (0.5, 2)},
+    ),
     "signs": (sympy.sign(n - 7) * sympy.Abs(n - 8), {n: FEW}),
 }
 # Those that lose digits by subtracting, in any arithmetic.

@@ -34,4 +34,19 @@ function sum(low, high, term) {
   return total + lost;
 }
 
-export default { harmonic, sum };
+/** Between measured points, xs rising, y goes as a power of x: a straight line on two logarithmic axes. NaN beyond them. */
+function interpolated(x, xs, ys) {
+  const last = xs.length - 1;
+  if (!(x >= xs[0] && x <= xs[last])) return NaN;
+  let i = 0;
+  while (i < last && x >= xs[i + 1]) i++;
+  return i === last ? ys[last] : ys[i] * (x / xs[i]) ** (Math.log(ys[i + 1] / ys[i]) / Math.log(xs[i + 1] / xs[i]));
+}
+
+/** The last number of the row that starts with these keys; NaN if there is none. */
+function lookedUp(keys, rows) {
+  const row = rows.find((one) => keys.every((key, i) => one[i] === key));
+  return row ? row[keys.length] : NaN;
+}
+
+export default { harmonic, interpolated, lookedUp, sum };
