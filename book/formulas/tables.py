@@ -88,11 +88,10 @@ def looked_up(keys: Sequence[sympy.Expr], table: Table, name: str = "measured") 
     table: {(key, key ...): value} or rows (key, key ..., value). NaN where there is no such row.
     Raises ValueError for rows of another number of keys, or the same keys twice.
     """
-    rows = (
-        [(*key, value) for key, value in table.items()]
-        if isinstance(table, Mapping)
-        else [*map(tuple, table)]
+    pairs = (
+        table.items() if isinstance(table, Mapping) else ((row[:-1], row[-1]) for row in map(tuple, table))
     )
+    rows = [(*(key if isinstance(key, tuple) else (key,)), value) for key, value in pairs]
     seen: set[tuple[float, ...]] = set()
     for row in rows:
         if len(row) != len(keys) + 1:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from book.say import say
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -117,6 +119,34 @@ class Bars(View):
     @property
     def shown(self) -> tuple[Shown, ...]:
         return (*self.parts, *self.beside)
+
+
+@dataclass(frozen=True)
+class Stack(View):
+    """Terms that follow one another, `parts`, as one bar in their order, and on top what was measured.
+
+    All have one unit; a term may be negative, or NaN where its table has no row. measured: the output
+    that gives what was measured at the sliders' position, NaN where nothing was; "" if there is none.
+    The rest, measured less the sum of the terms, is hatched, and drawn back over the bar where it is
+    negative: a model may say too much as well as too little.
+    """
+
+    kind: ClassVar[str] = "stack"
+    parts: tuple[Shown, ...]
+    measured: str = ""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(s.output for s in self.shown)
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        return (*self.parts, *filter(None, (self.mark,)))
+
+    @property
+    def mark(self) -> Shown | None:
+        """What was measured, as it is called in the picture."""
+        return Shown(self.measured, say("measured"), self.parts[0].unit) if self.measured else None
 
 
 @dataclass(frozen=True)

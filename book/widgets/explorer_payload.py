@@ -14,7 +14,7 @@ from book import catalog
 from book.catalog.facts import ACCELERATOR_FACTS, DTYPE_FACTS, FACTS
 from book.formulas.code_generation import written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
-from book.formulas.views import Roofline, Shown, Timeline, Trace, View
+from book.formulas.views import Roofline, Shown, Stack, Timeline, Trace, View
 from book.simulators import trace
 from book.widgets.words import PACES, words_for
 
@@ -135,6 +135,8 @@ def _view(formula: Formula, view: View) -> dict[str, Any]:
         shared = {"kind": view.kind, "unit": view.unit, "kinds": kinds, "compare": compare, "at": start}
         return shared | trace.runs(view.simulate, view.grid)
     made = {name: _listed(value) for name, value in asdict(view).items() if value not in (None, "", ())}
+    if isinstance(view, Stack) and view.mark:
+        made["measured"] = asdict(view.mark)
     if isinstance(view, Timeline):
         made["paces"] = [list(p) for p in PACES]
     return {"kind": view.kind, **made}

@@ -11,6 +11,7 @@ from book.formulas.formula import Parameter
 from book.roofline import Roof
 from book.widgets.explorer_payload import letter, shown_outputs
 from book.widgets.position import lacking, position, roofs
+from book.widgets.remarks import stacked
 from book.widgets.words import word
 
 if TYPE_CHECKING:
@@ -18,14 +19,20 @@ if TYPE_CHECKING:
 
 
 def summary(explorer: Explorer) -> str:
-    """Where the sliders stand and what follows from it."""
-    formula, at = explorer.formula, position(explorer)
-    where = ", ".join(
-        f"{letter(p)} = {_setting(at[p.symbol], p)}" for p in formula.parameters if not p.source
-    )
+    """Where the sliders stand and what follows from it, and what is said below the picture."""
     if missing := lacking(explorer):
         card = catalog.accelerator(explorer.accelerator).short_name
         return word("no_fact", accelerator=card, fact=missing[0].label)
+    at = position(explorer)
+    return " ".join(filter(None, (_meaning(explorer, at), stacked(explorer.formula, at))))
+
+
+def _meaning(explorer: Explorer, at: dict[str, float]) -> str:
+    """The position, and what the formula says of it."""
+    formula = explorer.formula
+    where = ", ".join(
+        f"{letter(p)} = {_setting(at[p.symbol], p)}" for p in formula.parameters if not p.source
+    )
     roof = roofs(explorer).get(explorer.accelerator) if formula.view("roofline") else None
     if shown_outputs(formula):
         return _whole(explorer, at, where, roof)

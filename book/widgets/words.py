@@ -35,6 +35,7 @@ _SHARED: dict[str, str] = {
     "view_roofline": say("roofline"),
     "view_formula": say("formula"),
     "view_bars": say("bars"),
+    "view_stack": say("terms"),
     "view_timeline": say("timeline"),
     "view_trace": say("a simulated run"),
     "lacks": say("{dtype}: not on this card"),
@@ -113,6 +114,19 @@ _OF_A_VIEW: dict[str, dict[str, str]] = {
         "equal_at": say("equal at {at}"),
         "alt_bars": say("Bars. {summary}"),
         "alt_shares": say("The shares of {parts} against {against}. {equal}"),
+    },
+    "stack": {
+        "sum": say("= {sum}"),
+        "rest": say("rest {rest}"),
+        "stack_alone": say("The terms add up to {sum}. Nothing was measured at this position."),
+        "stack_under": say(
+            "The terms add up to {sum}; {measured} was measured, so that {rest} is left over."
+        ),
+        "stack_over": say(
+            "The terms add up to {sum}; {measured} was measured, so that the terms say {rest} too much."
+        ),
+        "stack_unknown": say("No row of a table says anything here of: {parts}. The sum is without."),
+        "alt_stack": say("Terms, one after the other. {summary}"),
     },
     "timeline": {
         "user": say("user {number}"),

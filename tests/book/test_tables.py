@@ -1,78 +1,188 @@
-"""Measured tables: between their points, at them, and beyond them; what is no table is refused."""
+"""The reference tables: whole, escaped, sortable by true numbers, every number from the catalog."""
 
-import numpy as np
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
 import pytest
-import sympy
 
-from book.catalog.interpolation import interpolate
-from book.formulas.code_generation import numeric
-from book.formulas.formula import Formula, Parameter, symbol
-from book.formulas.tables import interpolated, looked_up
-
-PLACES, VALUES = (1, 4, 64), (2.0, 8.0, 2.0)
-TABLE = dict(zip(PLACES, VALUES, strict=True))
-x, n = symbol("x"), symbol("n")
+from book import catalog
+from book.drawing import tables
+from book.site import reference_tables
 
 
-def test_a_point_of_the_table_is_itself():
-    assert list(interpolate(np.array(PLACES), PLACES, VALUES)) == list(VALUES)
+class _Table(HTMLParser):
+    """Rows of (text, sort key); heads of (text, data-sort); every id and fragment link."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.heads, self.rows, self.ids, self.links = [], [], [], []
+        self._cell = None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if attrs.get("href", "").startswith("#"):
+            self.links.append(attrs["href"][1:])
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td"):
+            self._cell = ["", attrs.get("data-key", attrs.get("data-sort"))]
+            if "data-sort" in attrs:
+                self.heads.append(self._cell)
+            else:
+                self.rows[-1].append(self._cell)
+
+    def handle_data(self, data):
+        if self._cell is not None:
+            self._cell[0] += data
+
+    def handle_endtag(self, tag):
+        if tag in ("th", "td"):
+            self._cell = None
 
 
-def test_a_power_stays_a_power_between_points():
-    at = np.array([1.5, 2, 3.7])
-    np.testing.assert_allclose(interpolate(at, PLACES, VALUES), 2 * at)  # from (1, 2) to (4, 8): 2 x
-    assert interpolate(16, PLACES, VALUES) == pytest.approx(
-        4
-    )  # the middle of (4, 8) and (64, 2) in logarithms
+@pytest.fixture(scope="module")
+def cards():
+    return _Table(reference_tables.accelerators().html)
 
 
-@pytest.mark.parametrize("beyond", [0.5, 64.001, 1e9])
-def test_beyond_the_ends_nothing_was_measured(beyond):
-    assert np.isnan(interpolate(beyond, PLACES, VALUES))
-    assert np.isnan(numeric([x], interpolated(x, TABLE))(beyond))
-    assert interpolated(sympy.Float(beyond), TABLE) is sympy.nan
+def _column(table, label):
+    index = [text for text, _ in table.heads].index(label)
+    return {row[0][0]: row[index] for row in table.rows if row}
 
 
-def test_a_formula_takes_a_table_in_any_order_and_arrays():
-    run = numeric([x], interpolated(x, [(64, 2.0), (1, 2.0), (4, 8.0)]))
-    np.testing.assert_allclose(run(np.array([2.0, 16.0])), [4, 4])
+def test_every_accelerator_has_a_row(cards):
+    names = [row[0][0] for row in cards.rows if row]
+    assert names == [a.short_name for a in catalog.accelerators()]
 
 
-def test_a_row_is_found_by_all_its_keys_and_nothing_between_them():
-    run = numeric([x, n], looked_up((x, n), {(4, 8): 9.11e-3, (4, 2): 0.01741}))
-    assert (run(4, 8), run(4, 2)) == (9.11e-3, 0.01741)
-    assert np.isnan(run(4, 4)) and np.isnan(run(5, 8))
+def test_cells_hold_the_catalogs_numbers(cards):
+    for card in catalog.accelerators():
+        ridge = float(_column(cards, "ridgeFLOP/byte")[card.short_name][1])
+        assert ridge == pytest.approx(card.ridge(card.default_dtype))
+        assert float(_column(cards, "bandwidthTB/s")[card.short_name][1]) == card.bandwidth / 1e12
 
 
-def test_a_reader_sees_the_tables_name_and_what_it_is_read_at():
-    f = Formula(
-        "f",
-        "f",
-        "y",
-        "s",
-        (Parameter("x", "x", 2, 1, 64, latex="B"),),
-        {"y": x + interpolated(x, TABLE, "GEMM")},
+def test_numbers_read_as_the_vendor_prints_them(cards):
+    assert _column(cards, "bf16TFLOP/s")["H100 SXM"][0] == "989.4"
+    assert _column(cards, "bf16TFLOP/s")["B200"][0] == "2,250"
+    assert _column(cards, "bandwidthTB/s")["H100 SXM"][0] == "3.35"
+    assert _column(cards, "memoryGB")["H100 SXM"][0] == "80"
+
+
+def test_what_a_card_lacks_is_a_dash_that_sorts_last(cards):
+    assert _column(cards, "fp4TFLOP/s")["H100 SXM"] == [tables.EMPTY, ""]
+
+
+def test_a_card_without_bf16_says_that_the_number_is_fp16(cards):
+    assert _column(cards, "bf16TFLOP/s")["T4"][0] == "65 (fp16)"
+    assert "(fp16)" in _column(cards, "ridgeFLOP/byte")["T4"][0]
+
+
+def test_the_sparse_trap_is_flagged_in_words(cards):
+    headline = _column(cards, "headline says")
+    assert headline["H100 SXM"][0] == "sparse: 1,978.8"
+    assert headline["A100 SXM"][0] == "dense"
+    flagged = {name for name, (text, _) in headline.items() if text.startswith("sparse")}
+    assert flagged == {a.short_name for a in catalog.accelerators() if a.sparse_marketing}
+
+
+def test_references_lead_somewhere(cards):
+    notes = _Table(reference_tables.accelerator_notes().html)
+    sources = _Table(reference_tables.accelerator_sources().html)
+    ids = [*cards.ids, *notes.ids, *sources.ids]
+    assert len(ids) == len(set(ids))
+    assert set(cards.links) | set(notes.links) == set(ids)
+
+
+def test_every_model_has_a_row_with_its_count():
+    table = _Table(reference_tables.models().html)
+    counts = _column(table, "parameters")
+    assert {name: int(key) for name, (_, key) in counts.items()} == {
+        m.name: m.parameters for m in catalog.models()
+    }
+
+
+def test_text_is_escaped():
+    table = tables.sortable(
+        [tables.Heading('<"a">', numeric=False, title='"t"')], [[tables.Cell("x", '"<k>')]], "<c>"
     )
-    assert r"\mathrm{GEMM}\left(B\right)" in f.latex()
-    assert f(x=2) == pytest.approx(2 + 4)
+    assert "<c>" not in table.html
+    assert 'data-key="&quot;&lt;k&gt;"' in table.html
+    assert "&lt;&quot;a&quot;&gt;" in table.html
+
+
+def test_a_short_row_is_refused():
+    with pytest.raises(ValueError, match="1 cells for 2 headings"):
+        tables.sortable([tables.Heading("a"), tables.Heading("b")], [[tables.Cell("1", 1)]], "c")
+
+
+def test_the_region_scrolls_by_keyboard_and_has_a_name():
+    assert re.search(
+        r'<div class="rl-sortable" role="group" tabindex="0" aria-label="[^"]+"',
+        reference_tables.models().html,
+    )
 
 
 @pytest.mark.parametrize(
-    ("table", "sentence"),
+    ("text", "address"),
     [
-        ({1: 2.0}, "give two points at least"),
-        ([(1, 2.0), (1, 3.0)], "1 follows 1; sort the rows by place, and keep one of each"),
-        ({0: 1.0, 2: 1.0}, "the place 0 is not positive; leave that row out"),
-        ({1: 1.0, 2: -1.0}, "the value -1 is not positive"),
+        ("github.com/a/b@744d01e x/y.md", "https://github.com/a/b/tree/744d01e"),
+        ("github.com/a/b/issues/19", "https://github.com/a/b/issues/19"),
+        ("docs.cloud.google.com/tpu/docs/v5e", "https://docs.cloud.google.com/tpu/docs/v5e"),
     ],
 )
-def test_what_is_no_curve_is_refused(table, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        interpolated(x, table)
+def test_addresses_become_links(text, address):
+    assert f'href="{address}"' in reference_tables.linked(text)
 
 
-def test_two_rows_of_the_same_keys_are_refused_and_so_is_a_row_that_lacks_one():
-    with pytest.raises(ValueError, match=r"two rows for the keys \(4, 8\); keep one"):
-        looked_up((x, n), [(4, 8, 1.0), (4, 8, 2.0)])
-    with pytest.raises(ValueError, match=r"the row \(4, 1.0\) has 1 keys; give 2 and a value"):
-        looked_up((x, n), [(4, 1.0)])
+@pytest.mark.parametrize(
+    "text", ["AnandTech 21136, H200 <b>", "torch.cuda.get_device_properties dumps", "a.b/{c,d}"]
+)
+def test_other_text_stays_text(text):
+    assert "<a" not in reference_tables.linked(text) and "<b>" not in reference_tables.linked(text)
+
+
+def test_versions_are_read_and_missing_ones_say_so():
+    rows = reference_tables.versions(["pyyaml", "no-such-distribution"])
+    assert re.match(r"\d+\.", rows[0]["version"])
+    assert rows[1] == {"package": "no-such-distribution", "version": "not installed"}
+
+
+def test_every_published_point_is_listed():
+    all_series = [s for kind in catalog.published_kinds() for s in catalog.published(kind)]
+    rows = reference_tables.published()
+    assert sum(int(row["series"]) for row in rows) == len(all_series)
+    assert sum(int(row["points"]) for row in rows) == sum(len(s.points) for s in all_series)
+
+
+# ------------------------------------------------------------------------------ notation page
+
+
+def test_every_code_name_on_the_notation_page_exists():
+    """The page promises "the name it has in code"; a renamed one must not stay behind."""
+    import importlib
+    import inspect
+
+    page = (Path(reference_tables.__file__).parents[1] / "pages" / "notation.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`(book\.[\w.]+)`", page))
+    assert len(names) > 15
+    for name in names:
+        parts = name.split(".")
+        for cut in range(len(parts), 0, -1):
+            try:
+                found = importlib.import_module(".".join(parts[:cut]))
+                break
+            except ModuleNotFoundError:
+                continue
+        *way, last = parts[cut:] or [None]
+        for part in way:
+            found = getattr(found, part)
+        if last is not None:
+            known = set(dir(found)) | set(getattr(found, "__dataclass_fields__", {}))
+            if inspect.isfunction(found):
+                known |= set(inspect.signature(found).parameters)
+            assert last in known, name

@@ -13,7 +13,8 @@ export function digits(value, significant = 3) {
   if (size >= 1e9 || size < 1e-3) return value.toPrecision(significant).replace("e+", "e");
   const rounded = Math.abs(Number(value.toPrecision(significant))); // 0.9996 is 1.00, with two places
   const places = Math.max(0, significant - 1 - Math.floor(Math.log10(rounded) + 1e-12));
-  return value.toLocaleString("en", { maximumFractionDigits: places, minimumFractionDigits: size < 1e3 ? places : 0 });
+  const text = size.toLocaleString("en", { maximumFractionDigits: places, minimumFractionDigits: size < 1e3 ? places : 0 });
+  return value < 0 ? `−${text}` : text;
 }
 
 /** An exact value, as on a slider: integers in full, others to four digits without idle zeros. */
@@ -25,7 +26,7 @@ export function exact(value) {
 /** Value and unit apart, with the SI prefix that leaves one to three digits before the point. */
 export function si(value, name) {
   const unit = name.replace("byte", "B");
-  if (!Number.isFinite(value)) return { number: "–", unit };
+  if (!Number.isFinite(value)) return { number: digits(value), unit: "" };
   const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)) / 3 + 1e-9);
   const [least, most] = POWERS[unit] ?? [-5, 6];
   const index = 5 + Math.min(most, Math.max(least, power));
@@ -38,7 +39,7 @@ export function si(value, name) {
 /** Units that take SI prefixes; "FLOP/byte" is a ratio and takes none, and a share is shown in percent. */
 export function quantity(value, unit) {
   if (unit === "%") return { number: digits(100 * value), unit };
-  return ["s", "FLOP", "FLOP/s", "byte", "byte/s"].includes(unit) ? si(value, unit) : { number: digits(value), unit };
+  return ["s", "FLOP", "FLOP/s", "byte", "byte/s"].includes(unit) ? si(value, unit) : { number: digits(value), unit: Number.isFinite(value) ? unit : "" };
 }
 
 /** A position of a slider: seconds with their prefix, all else as it is. */

@@ -5,6 +5,7 @@ import { differences, onCurve, onRoofline } from "./evidence.js";
 import { exact, fill, shortly } from "./format.js";
 import { extremes, roofOf } from "./physics.js";
 import { drawRoofline } from "./roofline.js";
+import { drawStack } from "./stack.js";
 import { drawTimeline } from "./timeline.js";
 import { drawTrace } from "./trace.js";
 
@@ -17,6 +18,7 @@ function titled(points, { words, formula }) {
 
 const make = {
   trace: drawTrace,
+  stack: drawStack,
   timeline: drawTimeline,
   bars: drawBars,
   roofline(ctx) {
@@ -51,7 +53,7 @@ function ground({ now, state, series, width }) {
   const fades = series.map((one) => differences(one.fixed, now.values).length > 0);
   const still = [width, state.view, state.accelerator, state.dtype, state.shown, state.evidence.length, fades];
   if (state.view === "roofline") return [still, state.preset];
-  if (state.view === "timeline") return still;
+  if (["stack", "timeline"].includes(state.view)) return still; // they redraw what moves by themselves
   if (state.view === "trace") return still; // it redraws what moves by itself
   if (state.view === "bars") return [still, state.against]; // they redraw what moves by themselves
   return [still, state.against, { ...now.values, [state.against]: 0 }];

@@ -3,10 +3,11 @@
 import { relevant } from "./evidence.js";
 import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
 import { compileAll, situation } from "./physics.js";
+import { stacked } from "./remarks.js";
 
 /** Every output that the views call by a label, once: {output, label, unit}. */
 function shownOutputs(views, readouts) {
-  const every = [...views, readouts].flatMap((v) => [...(v.parts ?? []), ...(v.beside ?? []), ...(v.compare ?? []), ...(v.others ?? [])]);
+  const every = [...views, readouts].flatMap((v) => [...(v.parts ?? []), ...(v.beside ?? []), ...(v.compare ?? []), ...(v.measured ? [v.measured] : []), ...(v.others ?? [])]);
   return [...new Map(every.map((one) => [one.output, one])).values()];
 }
 
@@ -25,8 +26,10 @@ export function sceneOf(payload) {
     const chosen = card(state.accelerator);
     const now = situation(compiled, payload, values, chosen, state.dtype, state.preset);
     const missing = chosen && formula.parameters.find((p) => p.source === "accelerator" && !Number.isFinite(now.values[p.symbol]));
+    const stack = views.find((v) => v.kind === "stack");
+    const remarks = stack && !missing ? [stacked(payload, stack, now).sentence] : [];
     return {
-      now, card: chosen, series: relevant(state.evidence, state.accelerator),
+      now, remarks, card: chosen, series: relevant(state.evidence, state.accelerator),
       lacking: missing ? fill(words.no_fact, { accelerator: chosen.name, fact: missing.label }) : "",
     };
   }
@@ -41,10 +44,14 @@ export function sceneOf(payload) {
     return about ? fill(words.summary_whole, { about, position, values }) : fill(words.summary_plain, { position, value: values });
   }
 
-  /** Where the sliders stand and what follows from it. Python's `summary` says the same. */
+  /** The position and what it means, then what is said below the picture. Python's `summary` says the same. */
   function summary(looked, state) {
-    const { now, lacking } = looked;
-    if (lacking) return lacking;
+    return looked.lacking || [meaning(looked, state), ...looked.remarks].join(" ");
+  }
+
+  /** Where the sliders stand and what follows from it. */
+  function meaning(looked, state) {
+    const { now } = looked;
     const position = movable.map((p) => `${p.letter} = ${shortly(p, now.values[p.symbol])}`).join(", ");
     if (shown.length) return whole(looked, state, position);
     if (!now.roof) return fill(words.summary_plain, { position, value: `${readouts.value} ${sentence(quantity(now.value, formula.unit))}` });
