@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
+from book.drawing import captions
 from book.drawing.palette import PALETTE, css
 from book.say import translated
 
@@ -105,39 +106,51 @@ def _png(figure: Figure) -> bytes:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure ready for the page: HTML that follows the theme, PNG for other front ends, alt text."""
+    """A figure ready for the page: HTML that follows the theme, PNG for other front ends, words.
+
+    alt: its finding; below: its number and caption, "" without one.
+    """
 
     html: str
     png: bytes
     alt: str
+    below: str = ""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         png = base64.b64encode(self.png).decode()
         return {"text/html": self.html, "image/png": png, "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return f"Figure: {self.alt}"
+        return f"{self.below}\n\n{self.alt}" if self.below else f"Figure: {self.alt}"
 
 
-def show(figure: Figure, alt: str = "", caption: str = "") -> Shown:
+def show(figure: Figure, alt: str = "", caption: str = "", number: str = "") -> Shown:
     """A figure as a display object. alt: its finding, in words, for those who can't see it.
 
-    The SVG is drawn once and takes its colours from the palette's CSS variables, so it follows the
-    page between light and dark. Raises ValueError if neither `alt` nor the figure says what it shows.
+    caption: one or two sentences below it: what was drawn, and what to look at. number: "2.1" for the
+    first figure of chapter 2; prose that says "Figure 2.1" then leads here. The SVG is drawn once and
+    takes its colours from the palette's CSS variables, so it follows the page between light and dark.
+    Raises ValueError if neither `alt` nor the figure says what it shows, or for a number without a caption.
     """
-    alt, caption = translated(alt) or figure.get_label(), translated(caption)
+    alt = translated(alt) or figure.get_label()
     if not alt:
         raise ValueError("show: alt is empty; say in one sentence what the figure shows.")
-    below = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    page = f'<figure class="rl-figure"><style>{css()}{_CSS}</style>{_svg(figure, alt)}{below}</figure>'
-    return Shown(page, _png(figure), alt)
+    caption = translated(caption) or getattr(figure, "caption", "")
+    captioned = captions.below(caption, number or getattr(figure, "number", ""))
+    opened = f'<figure class="rl-figure"{captioned.attribute}><style>{css()}{_CSS}</style>'
+    page = f"{opened}{_svg(figure, alt)}{captioned.html}</figure>"
+    return Shown(page, _png(figure), alt, captioned.text)
 
 
 class PageFigure(Figure):
     """A matplotlib figure that a notebook shows as `show` does, with no pyplot and no magic command.
 
-    It needs its alt text, as its label or from the function that drew it.
+    It needs its alt text, as its label or from the function that drew it; `captions.put` gives it a
+    caption and a number.
     """
+
+    caption = ""
+    number = ""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return show(self)._repr_mimebundle_()

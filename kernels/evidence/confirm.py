@@ -90,9 +90,12 @@ class Evidence:
             )
         return [*found, *self.recorded, *self.published]
 
-    def figure(self) -> Any:
-        """One matplotlib figure: the roof of the unit that computes, measured roofs, the evidence."""
-        from book.drawing import figures  # drawing stays out of measuring: it needs matplotlib
+    def figure(self, caption: str = "", number: str = "") -> Any:
+        """One matplotlib figure: the roof of the unit that computes, measured roofs, the evidence.
+
+        caption, number: as `book.drawing.svg.show` has them.
+        """
+        from book.drawing import captions, figures  # drawing stays out of measuring: it needs matplotlib
 
         card = catalog.accelerator(self.accelerator)
         dtype, unit = self.arithmetic, self.experiment.unit
@@ -105,7 +108,7 @@ class Evidence:
         if self.wrong:
             mine.append(series.marks("mistaken", say("counted, with the mistake"), self.wrong))
         said = series.finding(card.short_name, self.experiment.name, self.rows, self.wrong)
-        return figures.roofline(roofs, mine, alt=said)
+        return captions.put(figures.roofline(roofs, mine, alt=said), caption, number)
 
     def sections(self) -> list[Any]:
         """One for each rung: how it stands, then what it found."""

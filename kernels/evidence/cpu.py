@@ -82,9 +82,15 @@ class CpuRoofline:
         series = {"linear": self.linear, "dial": self.dial}[which]
         return [{"rung": "timed", "label": f"{which}, {LABEL}", "accelerator": None, "points": list(series)}]
 
-    def figure(self, *which: str) -> Any:
-        """One matplotlib figure: the measured roof and the points. which: "dial", "linear" or both."""
-        from book.drawing import figures  # needs matplotlib, which a machine that only measures may lack
+    def figure(self, *which: str, caption: str = "", number: str = "") -> Any:
+        """One matplotlib figure: the measured roof and the points. which: "dial", "linear" or both.
+
+        caption, number: as `book.drawing.svg.show` has them.
+        """
+        from book.drawing import (
+            captions,
+            figures,
+        )  # needs matplotlib, which a machine that only measures may lack
 
         names = which or ("dial", "linear")
         tops = self.ceilings
@@ -95,7 +101,8 @@ class CpuRoofline:
         )
         rises = [_rise(name, {"dial": self.dial, "linear": self.linear}[name], tops) for name in names]
         series = [s for name in names for s in self.points(name)]
-        return figures.roofline([tops.roof(LABEL)], series, alt=" ".join([alt, *rises]))
+        made = figures.roofline([tops.roof(LABEL)], series, alt=" ".join([alt, *rises]))
+        return captions.put(made, caption, number)
 
     def table(self) -> Table:
         """One row for each row count of the linear layer, with the form in which torch was quickest."""

@@ -159,9 +159,12 @@ class Overhead:
     def __repr__(self) -> str:
         return "\n\n".join([*(repr(block) for block in self.tables()), self.finding])
 
-    def figure(self) -> Any:
-        """One matplotlib figure: time of a step against its launches, and the fitted lines."""
-        from book.drawing import figures  # needs matplotlib, which a machine that only measures may lack
+    def figure(self, caption: str = "", number: str = "") -> Any:
+        """One matplotlib figure: time of a step against its launches, and the fitted lines.
+
+        caption, number: as `book.drawing.svg.show` has them.
+        """
+        from book.drawing import captions, figures  # needs matplotlib, which a machine that only measures may lack
         from book.drawing.axes import draw_series
 
         figure, axes = figures.new()
@@ -193,7 +196,7 @@ class Overhead:
                 words="; ".join(words),
             )
         )
-        return figure
+        return captions.put(figure, caption, number)
 
     def _name_lines(self, figure: Any, axes: Any) -> None:
         """Names in the right margin, beside the largest steps and apart from each other."""
