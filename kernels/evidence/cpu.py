@@ -90,7 +90,7 @@ class CpuRoofline:
         from book.drawing import (
             captions,
             figures,
-        )  # needs matplotlib, which a machine that only measures may lack
+        )  # need matplotlib: a machine that only measures may lack it
 
         names = which or ("dial", "linear")
         tops = self.ceilings

@@ -164,7 +164,10 @@ class Overhead:
 
         caption, number: as `book.drawing.svg.show` has them.
         """
-        from book.drawing import captions, figures  # needs matplotlib, which a machine that only measures may lack
+        from book.drawing import (
+            captions,
+            figures,
+        )  # need matplotlib: a machine that only measures may lack it
         from book.drawing.axes import draw_series
 
         figure, axes = figures.new()
