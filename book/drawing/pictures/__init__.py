@@ -32,15 +32,15 @@ PICTURES = {
 }
 
 
-def picture(name: str, *, caption: str = "", **what: Any) -> Picture:
+def picture(name: str, *, caption: str = "", number: str = "", **what: Any) -> Picture:
     """The picture of that name, which shows itself in a notebook and on a page.
 
-    caption: a line of text below it. what: of which card, model or sizes, as the picture's own
-    function takes them.
+    caption: a line of text below it; number: the figure's, "2.1" for the first of chapter 2. what: of
+    which card, model or sizes, as the picture's own function takes them.
     Raises ValueError for a name that there is none of, and for what a picture can't show.
     """
     if name not in PICTURES:
         raise ValueError(f"picture {name!r}: there is none; there are {', '.join(PICTURES)}.")
     draw = getattr(importlib.import_module(PICTURES[name]), name)
     drawn: Picture = draw(**what)
-    return drawn.captioned(translated(caption)) if caption else drawn
+    return drawn.captioned(translated(caption), number)

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from book.drawing import captions
 from book.drawing.palette import PALETTE, css
 
 WIDTH = 704
@@ -69,7 +70,8 @@ STYLE = (
 class Picture:
     """A finished drawing. title: its finding as a sentence; description: the drawing in words.
 
-    `svg` stands alone as a file, and is what a notebook and a page show; caption: a line below it.
+    `svg` stands alone as a file, and is what a notebook and a page show, with `caption` below it and
+    the figure's `number`, as `book.drawing.captions` has them.
     """
 
     name: str
@@ -77,19 +79,22 @@ class Picture:
     description: str
     svg: str
     caption: str = ""
+    number: str = ""
 
-    def captioned(self, caption: str) -> Picture:
-        """The same with a line of text below."""
-        return replace(self, caption=caption)
+    def captioned(self, caption: str, number: str = "") -> Picture:
+        """The same with a line of text below, and a number. Raises ValueError for a number that is none."""
+        captions.below(caption, number)
+        return replace(self, caption=caption, number=number)
 
     def _repr_html_(self) -> str:
-        below = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
+        below = captions.below(self.caption, self.number)
         frame = (
             ".rl-picture{margin:1em 0;max-width:44rem}"
             ".rl-picture figcaption{font-size:.9em;font-family:var(--book-sans,inherit);margin-top:.4em;"
             "text-align:left;color:var(--rl-dim,inherit)}"
         )
-        return f'<figure class="rl-picture"><style>{css()}{frame}</style>{self.svg}{below}</figure>'
+        style = f"<style>{css()}{frame}</style>"
+        return f'<figure class="rl-picture"{below.attribute}>{style}{self.svg}{below.html}</figure>'
 
     def __repr__(self) -> str:
         return f"Picture: {self.title}"
