@@ -1,165 +1,125 @@
-"""What a step reads, and how long that takes."""
+"""The decode floor: bytes of models, and tokens a second that follow."""
 
 from __future__ import annotations
 
 from book import catalog, serving
 from book.claims.claim import right, wrong
-from book.claims.terms import card, model, weight_bytes, weight_seconds
+from book.claims.terms import card, model, weight_bytes
 from book.say import say
+from book.serving import deploy
 
 
-def streamed(name: str, accelerator: str, weights: str) -> float:
-    """Bytes/s: what a step reads, times the tokens/s that were published for this dtype of weights."""
-    rates = [
-        point["tokens_per_second"]
-        for series in catalog.published("single_stream")
-        if (series.model, series.accelerator) == (name, accelerator)
-        for point in series.points
-        if point.get("weights") == weights
-    ]
-    return serving.weight_bytes_read(model(name), weight_itemsize=catalog.itemsize(weights)) * rates[0]
+def rate(name: str, accelerator: str, **deployed: float) -> float:
+    """Tokens a second at most, one user, caches left out."""
+    return 1 / serving.decode_step(deploy(name, accelerator, **deployed), 1, 1).weight_time
+
+
+def bytes_read(name: str, blocks: str, head: str, experts: str = "bf16") -> float:
+    """Bytes of a step whose blocks, head and experts (top_k of them) are stored in these formats."""
+    one = model(name)
+    parts, chosen = one.parameter_parts, 0.0
+    if one.experts:
+        chosen = parts["experts"] * one.experts.top_k / one.experts.n_experts
+    size = catalog.effective_itemsize
+    return parts["blocks"] * size(blocks) + parts["head"] * size(head) + chosen * size(experts)
 
 
 CLAIMS = (
     right(
-        "parameters-70b",
-        say("Llama-3.1-70B has 70 billion parameters"),
-        "70 B",
-        lambda: model("llama3.1-70b").parameters,
-        say("70,553,706,496 when counted; the name rounds down by 0.8 %."),
-        number=7e10,
-        unit="",
-        tolerance=0.01,
-    ),
-    right(
         "bytes-70b",
-        say("So 140 GB in bf16"),
+        say("Llama 3 70B takes 140 GB in 16 bits"),
         "140 GB",
         lambda: weight_bytes("llama3.1-70b"),
-        say("141.1 GB. It fits an H200 because that card holds 150 GB, not the 141 of its label."),
+        say("141.1, since it has half a billion parameters more than its name says."),
         tolerance=0.01,
+        seen="course",
+        link="https://harvard-edge.github.io/cs249r_book_dev/mlsysim/blog/how-much-memory-llama3.html",
     ),
     right(
-        "floor-70b",
-        say("Llama-3.1-70B in bf16 takes at least 42 ms a token on one H100's bandwidth"),
-        "42.1 ms",
-        lambda: weight_seconds("llama3.1-70b", "h100_sxm"),
-        say("141.1 GB over 3.35 TB/s. It does not fit that card: the bandwidth of one is meant."),
+        "bytes-70b-fp8",
+        say("In FP8 Llama 70B drops to around 70 GB"),
+        "70 GB",
+        lambda: weight_bytes("llama3.1-70b") / 2,
+        say("If all of it is stored in FP8. Checkpoints keep the head and the table in bf16."),
+        tolerance=0.01,
+        seen="vendor",
+        link="https://www.gmicloud.ai/en/blog/llama-70b-h100-throughput",
     ),
     right(
-        "rate-70b",
-        say("So 23.7 tokens a second at batch 1"),
-        "23.7 tokens/s",
-        lambda: 1 / weight_seconds("llama3.1-70b", "h100_sxm"),
-        say("One over the time of a step."),
+        "rate-b200",
+        say("A B200 runs a 70B model in FP8 at no more than about 115 tokens a second for one user"),
+        "115 tokens/s",
+        lambda: rate("llama3.1-70b", "b200", weight_itemsize=1, dtype="fp8"),
+        say("8 TB/s over what a step reads. The printed 70 GB have the input table in them; it rounds out."),
+        seen="blog",
+        link="https://itkservices3.com/background/token_memory.html",
     ),
     right(
-        "users-32",
-        say("And 760 tokens a second for 32 users"),
-        "760 tokens/s",
-        lambda: 32 / weight_seconds("llama3.1-70b", "h100_sxm"),
+        "bytes-nvfp4",
+        say("A step of Llama-3.3-70B in NVFP4 with its head in bf16 reads 40.61 GB"),
+        "40.61 GB",
+        lambda: bytes_read("llama3.1-70b", "nvfp4", "bf16"),
+        say("Scales, head and all, to the last digit printed: a model of how to count."),
+        seen="issue",
+        link="https://github.com/NVIDIA/dgx-spark-playbooks/pull/91",
+    ),
+    right(
+        "rate-nvfp4",
+        say("So a DGX Spark can write at most 6.72 tokens a second of it"),
+        "6.72 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("llama3.1-70b", "nvfp4", "bf16"),
+        say("273 GB/s over that. Four were measured there, so a report of a slow fallback was no fault."),
+        seen="issue",
+        link="https://github.com/NVIDIA/dgx-spark-playbooks/pull/91",
+    ),
+    right(
+        "rate-qwen3-moe",
+        say("A DGX Spark writes at most 45.5 tokens a second of Qwen3-Coder-30B-A3B in bf16"),
+        "45.5 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("qwen3-30b-a3b", "bf16", "bf16"),
+        say("Three billion active parameters, of which the label drops a few per cent. 44.9 by their count."),
+        tolerance=0.02,
+        seen="blog",
+        link="https://kubis.ai/blog/dgx_series/appendix_b_bandwidth_formula",
+    ),
+    wrong(
+        "rate-nvfp4-no-scales",
+        say("And 182 tokens a second in NVFP4, at half a byte a parameter"),
+        "182 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("qwen3-30b-a3b", "nvfp4", "bf16", "nvfp4"),
+        say("NVFP4 is 4.5 bits with its scales, and the head stays in bf16."),
+        slip=lambda: card("gb10").bandwidth / (3e9 * 0.5),
+        seen="blog",
+        link="https://kubis.ai/blog/dgx_series/appendix_b_bandwidth_formula",
+    ),
+    wrong(
+        "rate-gpt-oss",
+        say("59.5 tokens a second of gpt-oss-120b are the hardware limit of a DGX Spark"),
+        "59.5 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("gpt-oss-120b", "bf16", "bf16", "mxfp4"),
         say(
-            "The weights are read once for all of them: 32 users for the price of one, until their "
-            "caches weigh in."
+            "The limit is lower for the checkpoint as published, experts in MXFP4 and the rest in bf16. Then "
+            "something was read in fewer bits, and the limit is another."
         ),
+        seen="issue",
+        link="https://github.com/spark-arena/recipe-registry/issues/17",
     ),
     right(
-        "tp8-70b",
-        say("On eight H100s: 5.27 ms, 190 tokens a second"),
-        "190 tokens/s",
-        lambda: 1 / weight_seconds("llama3.1-70b", "h100_sxm", gpus=8),
-        say("Before any all-reduce, which it leaves out."),
-    ),
-    wrong(
-        "rate-8b",
-        say("Llama-3.1-8B in bf16 can do 209 tokens a second on an H100"),
-        "209 tokens/s",
-        lambda: 1 / weight_seconds("llama3.1-8b", "h100_sxm", count="read"),
-        say("The input table is looked up, not read: 15.01 GB a step, not 16.06."),
-        slip=lambda: 1 / weight_seconds("llama3.1-8b", "h100_sxm"),
-    ),
-    wrong(
-        "head-forgotten",
-        say("A step of Llama-3.1-8B reads the transformer blocks alone, 13.96 GB"),
-        "13.96 GB",
-        lambda: serving.weight_bytes_read(model("llama3.1-8b")),
-        say("The head is a matrix like any other, and read whole for every step."),
-        slip=lambda: (
-            serving.weight_bytes_read(model("llama3.1-8b")) - 2 * model("llama3.1-8b").parameter_parts["head"]
-        ),
-    ),
-    right(
-        "users-64",
-        say("64 users get 1,519 tokens a second of Llama-3.1-70B in bf16 on one H100's bandwidth"),
-        "1,519 tokens/s",
-        lambda: 64 / weight_seconds("llama3.1-70b", "h100_sxm"),
-        say("Twice the users, the same read."),
-    ),
-    right(
-        "tp8-bytes",
-        say("Llama-3.1-70B in bf16 shared by eight cards is 17.64 GB on each"),
-        "17.64 GB",
-        lambda: weight_bytes("llama3.1-70b") / 8,
-        say("An eighth of 141.1 GB."),
-    ),
-    right(
-        "tp8-seconds",
-        say("Eight H100s read Llama-3.1-70B's bf16 weights in 5.265 ms"),
-        "5.265 ms",
-        lambda: weight_seconds("llama3.1-70b", "h100_sxm", gpus=8),
-        say("An eighth of 42.1 ms."),
-    ),
-    right(
-        "no-fit-h100",
-        say("Llama-3.1-70B in bf16 takes more than one H100"),
-        "more than 100 %",
-        lambda: weight_bytes("llama3.1-70b") / card("h100_sxm").usable,
-        say("Of the 85 GB that an 80 GB card has."),
-    ),
-    wrong(
-        "fit-h200",
-        say("Llama-3.1-70B in bf16 takes more than one H200: 141.1 GB on a card of 141"),
-        "more than 100 %",
-        lambda: weight_bytes("llama3.1-70b") / card("h200_sxm").usable,
-        say("The label is near GiB: a program sees 150 GB. The weights fit, with little room for caches."),
-        slip=lambda: weight_bytes("llama3.1-70b") / card("h200_sxm").capacity,
-    ),
-    right(
-        "bytes-8b",
-        say("Llama-3.1-8B takes 16.06 GB in bf16"),
-        "16.06 GB",
-        lambda: weight_bytes("llama3.1-8b"),
-        say("8,030,261,248 parameters of two bytes."),
-    ),
-    wrong(
-        "seconds-8b",
-        say("So a step of Llama-3.1-8B takes 4.794 ms on an H100"),
-        "4.794 ms",
-        lambda: weight_seconds("llama3.1-8b", "h100_sxm", count="read"),
-        say("A step looks one row of the input table up and reads the rest: 7 % less."),
-        slip=lambda: weight_seconds("llama3.1-8b", "h100_sxm"),
-    ),
-    right(
-        "read-8b",
-        say("Without the input table Llama-3.1-8B reads 15.01 GB a step"),
-        "15.01 GB",
-        lambda: serving.weight_bytes_read(model("llama3.1-8b")),
-        say("The table is 1.05 GB. The head is as large, and is read."),
-    ),
-    right(
-        "gpt-fast-bytes",
-        say("gpt-fast moves 1,397 GB/s (Llama-2-7B in bf16 on an A100, 104.9 tokens a second)"),
-        "1,397 GB/s",
-        lambda: streamed("llama2-7b", "a100_80gb_sxm", "bf16"),
-        say("Our count of a step's weights times their tokens a second is within one percent of theirs."),
-        tolerance=0.01,
+        "rate-4090",
+        say("A file of 4.68 GB bounds an RTX 4090 to about 215 tokens a second"),
+        "215 tokens/s",
+        lambda: card("rtx4090").bandwidth / 4.68e9,
+        say("If all of the file is read for each token. 171.5 were measured with llama.cpp."),
+        seen="issue",
+        link="https://github.com/paiml/aprender/issues/2846",
     ),
     right(
         "gpt-fast-share",
-        say("That is 68.5 % of the card's 2,039 GB/s"),
+        say("gpt-fast's 1,397 GB/s are 68.5 % of an A100's 2,039 (Llama-2-7B, 104.9 tokens a second)"),
         "68.5 %",
-        lambda: streamed("llama2-7b", "a100_80gb_sxm", "bf16") / card("a100_80gb_sxm").bandwidth,
-        say("At 0.45 % of its arithmetic."),
-        tolerance=0.01,
+        lambda: 1397e9 / card("a100_80gb_sxm").bandwidth,
+        say("Of the datasheet's bandwidth; the cards were limited to 330 W."),
+        seen="documentation",
+        link="https://github.com/pytorch-labs/gpt-fast",
     ),
 )

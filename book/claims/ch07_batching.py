@@ -1,90 +1,40 @@
-"""Batches that memory ends."""
+"""How many requests fit, and what they are worth."""
 
 from __future__ import annotations
 
-from book import serving
-from book.claims.claim import right, wrong
-from book.claims.terms import card, sequences, weight_seconds
+from book import catalog, serving
+from book.claims.claim import wrong
+from book.claims.terms import model, weight_bytes
 from book.say import say
-from book.serving import deploy
+
+LABEL = 80e9  # bytes of an H100, as the row has it
 
 
-def blended_limit(name: str, accelerator: str, context: int) -> float:
-    """Blended intensity of a decode step in an endless batch, FLOP/byte."""
-    step = serving.decode_step(deploy(name, accelerator, count="all"), 1, context)
-    return step.cost.flops / step.attention.bytes
+def requests(context: int) -> float:
+    """Whole sequences of Llama-3.1-70B in what an 80 GB card has left beside weights of 4 bits, no scales."""
+    left = LABEL - weight_bytes("llama3.1-70b") / 2 * catalog.itemsize("int4")
+    return left // serving.kv_bytes(model("llama3.1-70b"), context)
 
 
 CLAIMS = (
-    right(
-        "crossover-70b",
-        say("At batch 32 Llama-3.1-70B reads as much cache as weights from 13,457 tokens on"),
-        "13,457 tokens",
-        lambda: serving.crossover_context(deploy("llama3.1-70b", "h100_sxm", count="all"), 32),
-        say("W / (B kappa), with all parameters in W."),
-    ),
-    right(
-        "crossover-8b",
-        say("At batch 32 Llama-3.1-8B does from 3,829 tokens on"),
-        "3,829 tokens",
-        lambda: serving.crossover_context(deploy("llama3.1-8b", "h100_sxm", count="all"), 32),
-        say("Small models meet their cache sooner."),
+    wrong(
+        "requests-4k",
+        say("An H100 with Llama-3 70B in INT4 serves about 280 requests of 4,096 tokens at once"),
+        "280",
+        lambda: requests(4096),
+        say("The cache of a request was taken for an eighth of what it is."),
+        slip=lambda: 45e9 / 160e6,
+        seen="course",
+        link="https://harvard-edge.github.io/cs249r_book_dev/mlsysim/blog/how-much-memory-llama3.html",
     ),
     wrong(
-        "batch-never-ends",
-        say(
-            "A bigger batch always means more throughput: Llama-3.1-70B at 32,768 tokens passes 760 "
-            "tokens a second on an H100's bandwidth"
-        ),
-        "760 tokens/s",
-        lambda: serving.throughput_ceiling(deploy("llama3.1-70b", "h100_sxm"), 32_768),
-        say("No batch passes beta / (S kappa) = 312: each new sequence brings its own cache to read."),
-        above=True,
-        slip=lambda: 32 / weight_seconds("llama3.1-70b", "h100_sxm"),
-    ),
-    wrong(
-        "batch-computes",
-        say("A big enough batch makes decode compute-bound (Llama-3.1-8B, 32,768 tokens, H100)"),
-        "more than 295",
-        lambda: blended_limit("llama3.1-8b", "h100_sxm", 32_768),
-        say("In an endless batch the intensity nears this and stops. It is true of short contexts only."),
-        unit="FLOP/byte",
-        slip=lambda: card("h100_sxm").ridge("bf16"),
-    ),
-    wrong(
-        "concurrency",
-        say("256 requests at once are a batch of 256 (Llama-3.1-8B, 8,192 tokens each, one H100)"),
-        "256",
-        lambda: sequences("llama3.1-8b", "h100_sxm", 8192),
-        say("Memory ends first; the others wait in the queue."),
-        unit="sequences",
-    ),
-    right(
-        "crossover-70b-1",
-        say("At batch 1 Llama-3.1-70B reads as much cache as weights from 430,626 tokens on"),
-        "430,626 tokens",
-        lambda: serving.crossover_context(deploy("llama3.1-70b", "h100_sxm", count="all"), 1),
-        say("Longer than the model takes: with one user, weights always win."),
-    ),
-    right(
-        "crossover-8b-1",
-        say("At batch 1 Llama-3.1-8B reads as much cache as weights from 122,532 tokens on"),
-        "122,532 tokens",
-        lambda: serving.crossover_context(deploy("llama3.1-8b", "h100_sxm", count="all"), 1),
-        say("On any card: the bandwidth divides out."),
-    ),
-    right(
-        "ceiling-70b-8k",
-        say("At 8,192 tokens no batch of Llama-3.1-70B passes 1,248 tokens a second"),
-        "1,248 tokens/s",
-        lambda: serving.throughput_ceiling(deploy("llama3.1-70b", "h100_sxm"), 8192),
-        say("A quarter of the context, four times the ceiling."),
-    ),
-    right(
-        "ceiling-8b-32k",
-        say("At 32,768 tokens no batch of Llama-3.1-8B passes 780 tokens a second"),
-        "780 tokens/s",
-        lambda: serving.throughput_ceiling(deploy("llama3.1-8b", "h100_sxm"), 32_768),
-        say("A model nine times smaller, only 2.5 times the ceiling: it is about caches."),
+        "requests-32k",
+        say("And 35 requests of 32K tokens"),
+        "35",
+        lambda: requests(32_768),
+        say("The same eighth."),
+        slip=lambda: 45e9 / 1.28e9,
+        seen="course",
+        link="https://harvard-edge.github.io/cs249r_book_dev/mlsysim/blog/how-much-memory-llama3.html",
     ),
 )

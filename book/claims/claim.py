@@ -11,6 +11,21 @@ from typing import Literal
 
 from book.claims.printed import quantity
 from book.drawing import number_text
+from book.say import say
+
+# Kinds of places where a number was seen. No row names a person.
+PLACES = {
+    "blog": say("a blog"),
+    "calculator": say("a calculator"),
+    "column": say("a column"),
+    "course": say("a course"),
+    "documentation": say("documentation"),
+    "draft": say("a draft of a standard"),
+    "forum": say("a forum"),
+    "issue": say("a thread on GitHub"),
+    "paper": say("a paper"),
+    "vendor": say("a seller's page"),
+}
 
 
 @dataclass(frozen=True)
@@ -23,7 +38,8 @@ class Claim:
     number, unit: what `printed` means, where its words don't say, or not exactly enough for the slip.
     above: the claim is that something exceeds the printed number ("more than" says so, too).
     tolerance: relative difference up to which a printed number counts as right.
-    where: the place where it was seen, if one can be named. chapter: set by the ledger.
+    seen: the kind of place where it was seen, a key of PLACES; link: its address, "" if it has none.
+    chapter: set by the ledger, which takes no claim that was seen nowhere.
     """
 
     verdict: Literal["right", "wrong"]
@@ -37,7 +53,8 @@ class Claim:
     unit: str | None = None
     above: bool = False
     tolerance: float = 0.005
-    where: str = ""
+    seen: str = ""
+    link: str = ""
     chapter: str = ""
 
     def __post_init__(self) -> None:
@@ -46,6 +63,12 @@ class Claim:
             raise ValueError(
                 f"claim {self.id!r}: printed = {self.printed!r}: holds no number; give number=, in SI units."
             )
+        if self.seen and self.seen not in PLACES:
+            raise ValueError(
+                f"claim {self.id!r}: seen = {self.seen!r}: no kind of place; use one of {', '.join(PLACES)}."
+            )
+        if self.link and not self.link.startswith("https://"):
+            raise ValueError(f"claim {self.id!r}: link = {self.link!r}: give a whole address, https://...")
         for name, value in (("number", said.number), ("unit", said.unit)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 import book.claims
-from book.claims.claim import Claim
+from book.claims.claim import PLACES, Claim
 from book.drawing.tables import Cell, Heading, Html, sortable
 from book.say import say
 
@@ -24,6 +24,11 @@ def claims() -> tuple[Claim, ...]:
     for module in sorted(m.name for m in pkgutil.iter_modules(book.claims.__path__)):
         if chapter := _CHAPTER.match(module):
             for claim in importlib.import_module(f"book.claims.{module}").CLAIMS:
+                if not claim.seen:
+                    raise ValueError(
+                        f"claim {claim.id!r}: {module} doesn't say where it was seen; give seen=, and link= "
+                        "if there is one. The book's own numbers are held by tests."
+                    )
                 if claim.id in found:
                     raise ValueError(f"claim {claim.id!r}: {module} has it again; give it another id.")
                 found[claim.id] = replace(claim, chapter=chapter[1])
@@ -40,14 +45,19 @@ def table(chapter: str = "") -> Html:
         there = ", ".join(sorted({c.chapter for c in claims()}))
         raise ValueError(f"chapter = {chapter!r}: no claims; there are some for {there}.")
     headings = (
+        Heading(say("verdict"), numeric=False),
         Heading(say("claim"), numeric=False),
-        Heading(say("chapter"), numeric=False),
         Heading(say("as printed"), numeric=False),
         Heading(say("exact"), numeric=False, title=say("computed when this page was built")),
-        Heading(say("verdict"), numeric=False),
         Heading(say("why"), numeric=False),
+        Heading(say("chapter"), numeric=False),
+        Heading(say("seen in"), numeric=False),
     )
-    return sortable(headings, map(row, chosen), say("Numbers in circulation, checked"))
+    # Those that hold come after those that don't: nobody needs to be warned of them.
+    chosen.sort(key=lambda c: (c.judged() == "right", c.chapter))
+    caption = say("Numbers in circulation, checked")
+    ids = [f"claim-{c.id}" for c in chosen]
+    return sortable(headings, map(row, chosen), caption, ids=ids, filtered=True)
 
 
 def row(claim: Claim) -> tuple[Cell, ...]:
@@ -55,16 +65,19 @@ def row(claim: Claim) -> tuple[Cell, ...]:
     verdict = claim.judged()
     # Both words stand here whole, so that a second language finds them.
     shown = f'<span class="trap">{say("wrong")}</span>' if verdict == "wrong" else say("right")
-    statement, why = claim.statement, claim.why
-    seen = say("Seen: {where}", where=claim.where) if claim.where else ""
+    here = f'<a href="#claim-{claim.id}" title="{say("a link to this row")}">{shown}</a>'
     exact = f'<span title="{html.escape(claim.expression())}">{html.escape(claim.exact_text())}</span>'
+    seen = html.escape(PLACES[claim.seen])
+    if claim.link:
+        seen = f'<a href="{html.escape(claim.link)}">{seen}</a>'
     return (
-        Cell(_wrapped(statement), statement),
-        Cell(claim.chapter, claim.chapter),
+        Cell(here, verdict),
+        Cell(_wrapped(claim.statement), claim.statement),
         Cell(html.escape(claim.printed), claim.printed),
         Cell(exact),
-        Cell(shown, verdict),
-        Cell(_wrapped(" ".join(filter(None, [why, seen]))), why),
+        Cell(_wrapped(claim.why), claim.why),
+        Cell(claim.chapter, claim.chapter),
+        Cell(seen, PLACES[claim.seen]),
     )
 
 

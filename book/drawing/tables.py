@@ -200,14 +200,45 @@ border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-backgr
 .rl-sortable .trap{color:var(--rl-wrong,inherit)}
 """.strip()
 
+# A row of a long table on a phone: its cells one below the other, each after its heading.
+_FILTERED_CSS = """
+.rl-filtered tr:target{outline:2px solid var(--rl-predicted,currentColor);outline-offset:-2px}
+.rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap}
+.rl-filter input{font:inherit;padding:.35em .6em;border:1px solid var(--rl-dim,#8888);border-radius:4px;
+background:var(--rl-background,transparent);color:inherit;min-width:12em}
+@media (max-width:640px){
+.rl-filtered table,.rl-filtered tbody,.rl-filtered tr,.rl-filtered td,.rl-filtered tbody th{display:block}
+.rl-filtered thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.rl-filtered tbody tr{border:1px solid var(--rl-line,#8886);border-radius:6px;
+padding:.4em .6em;margin:0 0 .8em}
+.rl-filtered tbody tr[hidden]{display:none}
+.rl-filtered tbody th,.rl-filtered tbody td{white-space:normal;border:0;padding:.15em 0;
+text-align:left;position:static}
+.rl-filtered td::before{content:attr(data-name) ": ";color:var(--rl-dim,inherit)}
+.rl-filtered td>div{display:inline;min-width:0!important}
+}
+""".strip()
 
-def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
+
+def sortable(
+    headings: Sequence[Heading],
+    rows: Iterable[Sequence[Cell]],
+    caption: str,
+    *,
+    ids: Sequence[str] = (),
+    filtered: bool = False,
+) -> Html:
     """A table whose columns sort at a press of their heading; the first column names the row.
 
-    Raises ValueError if a row has another number of cells than there are headings.
+    ids: of the rows, for links to one of them. filtered: a field above the table keeps the rows that hold
+    what is typed into it. On a narrow screen such a table is a list, a row below the other.
+    Raises ValueError if a row has another number of cells than there are headings, or ids than rows.
     """
     body = []
-    for row in rows:
+    rows = list(rows)
+    if ids and len(ids) != len(rows):
+        raise ValueError(f"sortable: {len(ids)} ids for {len(rows)} rows; give each row one.")
+    for number_, row in enumerate(rows):
         if len(row) != len(headings):
             raise ValueError(
                 f"sortable: a row has {len(row)} cells for {len(headings)} headings; make them equal."
@@ -218,8 +249,10 @@ def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], captio
             scope = ' scope="row"' if i == 0 else ""
             shown = ' class="n"' if heading.numeric else ""
             key = "" if cell.key is None else html.escape(str(cell.key))
-            cells.append(f'<{tag}{scope}{shown} data-key="{key}">{cell.html}</{tag}>')
-        body.append(f"<tr>{''.join(cells)}</tr>")
+            name = f' data-name="{html.escape(heading.label)}"' if filtered else ""
+            cells.append(f'<{tag}{scope}{shown}{name} data-key="{key}">{cell.html}</{tag}>')
+        own = f' id="{html.escape(ids[number_])}"' if ids else ""
+        body.append(f"<tr{own}>{''.join(cells)}</tr>")
     head = "".join(
         f'<th scope="col" data-sort="{"number" if h.numeric else "text"}"'
         + (' class="n"' if h.numeric else "")
@@ -228,10 +261,12 @@ def sortable(headings: Sequence[Heading], rows: Iterable[Sequence[Cell]], captio
         for h in headings
     )
     words, hint = html.escape(caption), say("Press a heading to sort by it.")
+    kind = "rl-sortable rl-filtered" if filtered else "rl-sortable"
+    field = f' data-filter="{html.escape(say("Show rows with"))}"' if filtered else ""
     return Html(
-        f'<div class="rl-sortable" role="group" tabindex="0" aria-label="{words}">'
-        f"<style>{_SORTABLE_CSS}</style>"
-        f'<table data-hint="{html.escape(hint)}"><caption><span>{words}</span></caption>'
+        f'<div class="{kind}" role="group" tabindex="0" aria-label="{words}">'
+        f"<style>{_SORTABLE_CSS}{_FILTERED_CSS if filtered else ''}</style>"
+        f'<table data-hint="{html.escape(hint)}"{field}><caption><span>{words}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",
         alt=say("{caption} ({count} rows)", caption=caption, count=len(body)),
     )

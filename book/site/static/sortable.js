@@ -20,6 +20,38 @@
     body.append(...rows.map((entry) => entry.row));
   }
 
+  // A field above the table: rows that hold all of its words stay. How many those are is said aloud.
+  function addFilter(table) {
+    const label = document.createElement("label");
+    const field = document.createElement("input");
+    const said = document.createElement("output");
+    field.type = "search";
+    label.className = "rl-filter";
+    label.append(table.dataset.filter, field, said);
+    table.parentElement.before(label);
+    const rows = Array.from(table.tBodies[0].rows);
+    const update = () => {
+      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let kept = 0;
+      for (const row of rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+        kept += !row.hidden;
+      }
+      said.value = words.length ? `${kept} / ${rows.length}` : "";
+    };
+    field.addEventListener("input", update);
+    // A link to one row shows it, whatever was typed.
+    window.addEventListener("hashchange", () => {
+      const row = document.getElementById(location.hash.slice(1));
+      if (row && row.hidden && table.contains(row)) {
+        field.value = "";
+        update();
+        row.scrollIntoView();
+      }
+    });
+  }
+
   function mount(table) {
     if (table.dataset.ready) return;
     table.dataset.ready = "yes";
@@ -30,6 +62,7 @@
       heading.append(button);
       button.addEventListener("click", () => sort(table, heading, column));
     });
+    if (table.dataset.filter) addFilter(table);
     if (table.caption && table.dataset.hint) table.caption.append(". " + table.dataset.hint);
   }
 
