@@ -186,3 +186,13 @@ def test_every_code_name_on_the_notation_page_exists():
             if inspect.isfunction(found):
                 known |= set(inspect.signature(found).parameters)
             assert last in known, name
+
+
+def test_a_filtered_table_names_its_rows_and_its_cells():
+    rows = [(tables.Cell("a", "a"), tables.Cell("1", 1)), (tables.Cell("b", "b"), tables.Cell("2", 2))]
+    headings = (tables.Heading("name", numeric=False), tables.Heading("size"))
+    shown = tables.sortable(headings, rows, "Sizes", ids=["row-a", "row-b"], filtered=True).html
+    assert '<tr id="row-a">' in shown and 'data-name="size"' in shown and "data-filter=" in shown
+    assert "data-filter" not in tables.sortable(headings, rows, "Sizes").html
+    with pytest.raises(ValueError, match="1 ids for 2 rows"):
+        tables.sortable(headings, rows, "Sizes", ids=["row-a"])
