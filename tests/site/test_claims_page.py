@@ -1,4 +1,4 @@
-"""Numbers in circulation, as a reader uses the page: what is typed filters, a phone shows the verdict first."""
+"""Numbers in circulation, as used: what is typed filters, a phone shows the verdict first."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_phone_shows_each_verdict_within_its_width(new_context, site):
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     for verdict in page.locator(".rl-filtered tbody th").all():
         box = verdict.bounding_box()
-        assert 0 <= box["x"] and box["x"] + box["width"] <= 390
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
     outside = page.evaluate(
         "[...document.querySelectorAll('.rl-filtered tbody *')]"
         ".filter(e => e.getBoundingClientRect().right > innerWidth).length"
