@@ -15,7 +15,10 @@ prefill = Formula(
     title=say("A prefill"),
     value="time",
     unit="s",
-    parameters=(p.LENGTH, p.WEIGHT_ITEMSIZE, p.KV_ITEMSIZE, *p.MODEL, *p.CARD),
+    parameters=(
+        *(p.LENGTH, p.WEIGHT_ITEMSIZE, p.KV_ITEMSIZE),
+        *(*p.MODEL, p.ACTIVATIONS, p.ACTIVATION_ITEMSIZE, *p.CARD),
+    ),
     outputs={
         "time": p.step_time(PROMPT),
         "linear_time": LINEAR_FLOPS / p.PEAK.sympy,

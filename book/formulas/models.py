@@ -12,7 +12,7 @@ from book import catalog
 from book.catalog import Model
 from book.formulas.formula import Presets
 from book.say import say
-from book.serving import parameters_read
+from book.serving import linear_numbers, parameters_read
 
 START = "Llama-3.1-8B"  # where every explorer of a whole model begins
 # both ways of counting P
@@ -50,7 +50,17 @@ def kv_shapes() -> Presets:
 @cache
 def dense_models() -> Presets:
     """Whole models with every parameter counted, as P in the short formulas."""
-    return {m.name: {"": {"parameters": m.parameters, "layers": m.layers, **_attention(m)}} for m in _dense()}
+    return {
+        m.name: {
+            "": {
+                "parameters": m.parameters,
+                "layers": m.layers,
+                **_attention(m),
+                "activations": linear_numbers(m),
+            }
+        }
+        for m in _dense()
+    }
 
 
 @cache

@@ -20,10 +20,15 @@ BANDWIDTH = Parameter(
 )
 ITEMSIZE = Parameter("itemsize", say("bytes per element"), 2, latex="s", unit="byte", source="dtype")
 
+ACTIVATION_ITEMSIZE = Parameter(
+    "itemsize", say("bytes of an activation"), 2, latex="e", unit="byte", source="dtype"
+)
+
 PARAMETERS = Parameter("parameters", say("parameters"), latex="P", source="model")
 LAYERS = Parameter("layers", say("layers"), latex="D", source="model")
 HEADS = Parameter("heads", say("query heads"), latex="H", source="model")
 KV_HEADS = Parameter("kv_heads", say("KV heads"), latex="G", source="model")
+ACTIVATIONS = Parameter("activations", say("numbers between linear layers"), latex="A", source="model")
 HEAD_DIM = Parameter("head_dim", say("head dimension"), latex="d", source="model")
 BATCH = Parameter("batch", say("sequences in the batch"), 32, 1, 1024, latex="B")
 CONTEXT = Parameter("context", say("context of each"), 4096, 128, 2**20, "tokens", "S")

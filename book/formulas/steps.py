@@ -20,6 +20,9 @@ STEP = short.decode_step(
 LINEAR_FLOPS = cost.weight_flops(p.PARAMETERS.sympy, p.LENGTH.sympy)
 PROMPT = Cost(
     short.prefill_flops(p.PARAMETERS.sympy, p.LAYERS.sympy, p.HEADS.sympy, p.HEAD_DIM.sympy, p.LENGTH.sympy),
-    {"weights": p.WEIGHT_BYTES.sympy},
+    {
+        "weights": p.WEIGHT_BYTES.sympy,
+        "activations": p.LENGTH.sympy * p.ACTIVATIONS.sympy * p.ACTIVATION_ITEMSIZE.sympy,
+    },
     {"kv": p.LENGTH.sympy * p.KV_PER_TOKEN.sympy},
 )

@@ -12,6 +12,7 @@ each, fractions allowed, with their scales: `weight_itemsize`, `kv_itemsize`. By
 """
 
 from book.serving import short
+from book.serving.activations import linear_numbers
 from book.serving.cache import (
     cache_bytes,
     kv_bytes,
@@ -60,6 +61,7 @@ __all__ = [
     "kv_bytes_per_token",
     "kv_capacity",
     "kv_share",
+    "linear_numbers",
     "parameters_read",
     "prefill",
     "prefill_attention_flops",

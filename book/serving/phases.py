@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from book import cost, roofline
+from book import catalog, cost, roofline
 from book.catalog import Model
 from book.cost import Cost, Number
 from book.cost.base import positive
+from book.serving.activations import linear_numbers
 from book.serving.cache import attention_of_a_layer, contexts, kv_bytes, kv_share
 from book.serving.deployment import Deployment
 from book.serving.weights import active_parameters, weight_bytes_read
@@ -19,9 +20,11 @@ from book.serving.weights import active_parameters, weight_bytes_read
 class Step:
     """One card's part of one step. All numbers may be arrays.
 
-    linear: the products with weights, bytes those of the weights ("weights").
+    linear: the products with weights, bytes those of the weights ("weights") and, in a prefill, what
+    the linear layers hand to each other ("activations").
     attention: products with the cache, bytes those of the cache ("kv").
-    peak, bandwidth: FLOP/s and bytes/s of the card. Activations are left out, as are all-reduces.
+    peak, bandwidth: FLOP/s and bytes/s of the card. A decode step's activations are left
+    out, a few MB a sequence, as are all-reduces.
     """
 
     linear: Cost
@@ -94,7 +97,9 @@ def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
     """`batch` prompts of `length` tokens, all at once.
 
     FLOPs: 2 P L + 2 D H d L^2 for each prompt. With count="read" the head is charged once a prompt:
-    only the last token's logits are wanted. Bytes: the weights once, and the cache written.
+    only the last token's logits are wanted. Bytes: the weights once, the cache written, and what the
+    linear layers hand to each other, in the format of the arithmetic: `linear_numbers` a token. Cards
+    that share a layer all read its inputs, so an even part of those is the least that one of them moves.
     """
     positive(length=length, batch=batch)
     m, rows = d.model, batch * length
@@ -102,9 +107,10 @@ def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
     if d.count == "read":
         flops = flops - cost.weight_flops(m.parameter_parts["head"], batch * (length - 1))
     weights = weight_bytes_read(m, rows, d.weight_itemsize, d.count)
+    handed_on = rows * linear_numbers(m) * catalog.itemsize(d.dtype)
     written = batch * kv_bytes(m, length, d.kv_itemsize) * kv_share(m, d.gpus)
     return Step(
-        Cost(flops / d.gpus, {"weights": weights / d.gpus}),
+        Cost(flops / d.gpus, {"weights": weights / d.gpus, "activations": handed_on / d.gpus}),
         Cost(batch * prefill_attention_flops(m, length) / d.gpus, {}, {"kv": written}),
         d.peak,
         d.bandwidth,

@@ -91,6 +91,10 @@ def test_08_a_prompts_two_costs():
     assert f.evaluate("crossover", **of(f, "Llama-3.1-70B")) == pytest.approx(107_656, rel=1e-4)
     assert f(**of(f, "Llama-3.1-8B", length=8192)) == pytest.approx(150.8e-3, rel=1e-3)
     assert f(**of(f, "Llama-3.1-8B", length=131072)) == pytest.approx(6.68, rel=1e-3)
+    intensities = [f.evaluate("intensity", **of(f, "Llama-3.1-8B", length=n)) for n in (8192, 131072)]
+    assert intensities == pytest.approx([2_483, 9_173], rel=5e-4)  # activations are bytes as well
+    waits = [f.evaluate("memory_time", **of(f, "Llama-3.1-8B", length=n)) for n in (8192, 131072)]
+    assert waits == pytest.approx([17.9e-3, 215e-3], rel=3e-3)
 
 
 def test_09_floors_under_the_published_rows():

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from book import catalog, serving
+from book import catalog, cost, serving
 from book.serving import deploy, step_law
 
 F, BETA = 989.4e12, 3.35e12  # H100 SXM, bf16
@@ -279,10 +279,42 @@ def test_prefill_reads_the_head_once_a_prompt():
     assert everything.linear.flops - needed.linear.flops == near(saved)
 
 
+HANDED_ON_8B = 32 * (2 * 4096 + 2 * (4096 + 1024) + 2 * 4096 + 3 * (4096 + 14336))  # q, k and v, o; the MLP
+
+
 def test_a_short_prompt_waits_for_the_weights():
     step = serving.prefill(h100("llama3.1-8b"), 16)
     assert step.bound == "memory"
-    assert step.time == near((2 * (P8 - TABLE8) + 16 * K8) / BETA)
+    assert step.time == near((2 * (P8 - TABLE8) + 16 * (K8 + 2 * HANDED_ON_8B)) / BETA)
+
+
+def test_a_prompts_bytes_are_activations_as_well():
+    m = catalog.model("llama3.1-8b")
+    assert serving.linear_numbers(m) == HANDED_ON_8B
+    layers = {label: shape for label, shape in m.linear_layers().items() if label != "head"}
+    whole = [serving.prefill(h100("llama3.1-8b", count="all"), length).cost for length in (8192, 131_072)]
+    one_by_one = [
+        m.layers * sum(cost.linear(rows, *shape).bytes - 2 * shape[0] * shape[1] for shape in layers.values())
+        for rows in (8192, 131_072)
+    ]
+    assert [c.reads["activations"] for c in whole] == near(one_by_one)
+    assert [c.intensity for c in whole] == near([2483, 9173], rel=5e-4)
+    assert [c.bytes / BETA for c in whole] == near([17.9e-3, 215e-3], rel=3e-3)
+
+
+def test_activations_of_eight_bits_are_half_as_many_bytes_and_cards_share_them():
+    one, other = (h100("llama3.1-8b", dtype=dtype) for dtype in ("bf16", "fp8"))
+    read = [serving.prefill(d, 4096).linear.reads["activations"] for d in (one, other)]
+    assert read[0] == 2 * read[1]
+    four = serving.prefill(h100("llama3.1-8b", gpus=4), 4096).linear.reads["activations"]
+    assert four == near(read[0] / 4)
+
+
+def test_a_token_hands_on_what_its_own_experts_take():
+    """A mixture counted by hand: Mixtral's two of eight experts, and no head."""
+    d, width, kv = 4096, 14336, 1024
+    by_hand = 32 * (2 * d + 2 * (d + kv) + 2 * d + (d + 8) + 2 * 3 * (d + width))
+    assert serving.linear_numbers(catalog.model("mixtral-8x7b")) == by_hand
 
 
 # ---------------------------------------------------------------------------- 09 the step law
