@@ -1,0 +1,104 @@
+"""The notation page: each letter of the formulas and of the chapters' mathematics stands on it, once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests import formulas
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "book" / "pages" / "notation.md"
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+# Chapters that still write a tensor as a number, or the old name of M*_inf.
+NOT_YET = {"02-linear-layers", "04-decode-floor", "06-attention", "08-prefill-attention"}
+
+GREEK = "alpha|beta|gamma|delta|epsilon|eta|theta|kappa|lambda|mu|rho|sigma|tau|phi|omega"
+# A letter or a Greek one, its star, its index: M, \beta, I^*, d_\text{model}, M^*_\infty, L_c.
+SYMBOL = re.compile(
+    rf"\\(?!(?:{GREEK})(?![A-Za-z]))[A-Za-z]+"  # any other command is none
+    rf"|(?P<base>\\(?:{GREEK})|[A-Za-z])"
+    r"(?P<star>\^\*|\^\{\*\})?(?P<index>_(?:\{[^{}]*\}|\\[a-z]+(?:\{[^{}]*\})?|\w))?"
+)
+MATH = re.compile(r"\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
+# Words, units, names of functions, and bold letters, which are tensors: none of them is a symbol.
+WORDS = re.compile(r"(?<!_)\\(?:text|mathrm|operatorname|mathbf)\{[^{}]*\}|\\(?:begin|end)\{[^{}]*\}")
+
+
+def symbols(mathematics: str) -> set[str]:
+    """The symbols in LaTeX, each as the notation page writes it: base, star and index.
+
+    An index in words is left off: what is explained is the letter, I of the fused kernel's I.
+    """
+    plain = re.sub(r"_\{\s*\}", "", WORDS.sub(" ", mathematics))
+    return {
+        one["base"] + ("^*" if one["star"] else "") + (one["index"] or "")
+        for one in SYMBOL.finditer(plain)
+        if one["base"]
+    }
+
+
+def listed(page: str) -> list[str]:
+    """What stands in the first column of the page's tables."""
+    return re.findall(r"^\| \$(.+?)\$ \|", page, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return PAGE.read_text(encoding="utf-8")
+
+
+def test_each_symbol_stands_on_the_page_once(page):
+    there = listed(page)
+    assert len(there) > 40
+    assert [one for one in there if there.count(one) > 1] == []
+
+
+@pytest.mark.parametrize("formula", formulas.ALL, ids=lambda f: f.name)
+def test_each_letter_of_a_formula_stands_on_the_page(page, formula):
+    letters = {p.latex or p.symbol for p in (*formula.parameters, *formula.aliases)}
+    assert letters - set(listed(page)) == set()
+
+
+def test_no_two_things_of_one_formula_share_a_letter():
+    for formula in formulas.ALL:
+        letters = [p.latex or p.symbol for p in (*formula.parameters, *formula.aliases)]
+        assert sorted(set(letters)) == sorted(letters), formula.name
+
+
+def test_a_thing_has_one_letter_in_all_formulas():
+    """And a letter one thing: a slider of chapter 02 and one of chapter 07 don't share N."""
+    meaning: dict[str, set[str]] = {}
+    for formula in formulas.ALL:
+        for p in (*formula.parameters, *formula.aliases):
+            meaning.setdefault(p.latex or p.symbol, set()).add(p.symbol)
+    # s is the size of any stored number, where nothing is stored in another size.
+    meaning["s"] -= {"itemsize"}
+    assert {letter: things for letter, things in meaning.items() if len(things) > 1} == {}
+
+
+@pytest.mark.parametrize("path", [c for c in CHAPTERS if c.stem not in NOT_YET], ids=lambda path: path.stem)
+def test_each_letter_of_a_chapters_mathematics_stands_on_the_page(page, path):
+    known = set(listed(page))
+    cells = nbformat.read(path, 4).cells
+    said = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    used = set().union(*(symbols(a or b) for a, b in MATH.findall(said)))
+    assert used - known == set()
+
+
+@pytest.mark.parametrize(
+    ("mathematics", "found"),
+    [
+        (r"I = \frac{2MKN}{s\,(KN + MK)}", set("IMKNs")),
+        (r"I_{\mathrm{fused}} = \frac{H L}{s}", set("IHLs")),
+        (r"M^*_\infty = \frac{F w}{2 \beta}", {r"M^*_\infty", "F", "w", r"\beta"}),
+        (r"\mathbf{y} = \mathbf{x}\,\mathbf{W}", set()),
+        (r"\text{tokens/s} = B / t_0", {"B", "t_0"}),
+        (r"d_\text{model}", {r"d_\text{model}"}),
+    ],
+)
+def test_symbols_are_read_out_of_latex(mathematics, found):
+    assert symbols(mathematics) == found
