@@ -176,23 +176,40 @@ def _over_the_floor(card: str, engine: str, length: float) -> float:
 
 
 def _prompt_beside(d: Deployment, length: float, beside: float, table: _Tables, chunk: int) -> float:
-    """Seconds that a prompt adds to the steps that carry it beside `beside` tokens of other users.
-
-    By tables: the products of more rows less those of the step without it, attention over itself, its
-    all-reduces. With a table missing, the floor of a prefill instead of the first two.
-    """
+    """Seconds that a prompt adds to the steps that carry it beside `beside` tokens of other users."""
     chunks = ceil(length / max(chunk - beside, 1))
     part = length / chunks
+    return sum(_part_of_a_prompt(d, part, i * part, length, beside, table) for i in range(chunks))
+
+
+def chunk_time(
+    d: Deployment, tokens: float, done: float, length: float, beside: float, engine: str = "vLLM"
+) -> float:
+    """Seconds that `tokens` of a prompt of `length` add to a step with `beside` tokens of other users.
+
+    done: its tokens before these, which they look back on. All of it comes on top of the step, in turn.
+    """
+    table = _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize)))
+    return _part_of_a_prompt(d, tokens, done, length, beside, table)
+
+
+def _part_of_a_prompt(
+    d: Deployment, tokens: float, done: float, length: float, beside: float, table: _Tables
+) -> float:
+    """By tables: the products of more rows less those of the step without them, a share of the prompt's
+    attention by its pairs of tokens, and all-reduces. With a table missing, floors for the first two.
+    """
+    share = (2 * done + tokens) * tokens / length**2
     try:
-        work = chunks * (_products(d, table, beside + part) - _products(d, table, beside))
-        work += table.own.prompt_attention(length, _cache_dtype(d)) * _prompts_of_the_table(d, length)
+        work = _products(d, table, beside + tokens) - _products(d, table, beside)
+        attention = table.own.prompt_attention(length, _cache_dtype(d))
+        work += share * attention * _prompts_of_the_table(d, length)
     except NoTable as missing:
         alone = prefill(d, length)
         # The step has read its weights already; what a mixture reads more of them comes on top.
-        more = alone.weight_time - decode_step(d, max(beside, 1), 1).weight_time
-        work = max(alone.compute_time, more) * table.instead(str(missing), length)
-    meet = _all_reduces(d, table, beside + part) - _all_reduces(d, table, beside)
-    return plain(work + chunks * meet)
+        more = prefill(d, tokens).weight_time - decode_step(d, max(beside, 1), 1).weight_time
+        work = max(alone.compute_time * tokens / length, more) * table.instead(str(missing), length)
+    return plain(work + _all_reduces(d, table, beside + tokens) - _all_reduces(d, table, beside))
 
 
 def _cache_dtype(d: Deployment) -> str:
