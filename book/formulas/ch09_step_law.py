@@ -1,36 +1,53 @@
-"""Chapter 09: the step law, TTFT against TPOT."""
+"""Chapter 09: a step with somebody's prompt in it, in one piece or in chunks, in turn or at once."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from book.cost import Cost
+from book import roofline
+from book.cost import Number
 from book.cost.base import ceil_div
 from book.formulas import models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
-from book.formulas.steps import PROMPT, STEP
+from book.formulas.steps import LINEAR_FLOPS, PROMPT, STEP
 from book.formulas.views import Curve, Readouts, Shown, Timeline
 from book.say import say
 from book.serving import short
 from book.serving.step_law import StepLaw
 
 _CHUNK = Parameter("chunk", say("tokens of it in a step"), 2**17, 16, 2**17, "tokens", "L_c")
-_ETA = Parameter("efficiency", say("efficiency"), 0.96, 0.3, 1, latex=r"\eta", scale="linear", integer=False)
+_SHARE: dict[str, Any] = {"low": 0.3, "high": 1, "scale": "linear", "integer": False}
+_ETA = Parameter("efficiency", say("share of the bandwidth"), 0.9, latex=r"\eta", **_SHARE)
+_ETA_P = Parameter("prompt_efficiency", say("share of the peak, prompts"), 0.57, latex=r"\eta_p", **_SHARE)
 _TAU = Parameter(
-    "overhead", say("overhead of a step"), 0.006, 0, 0.02, "s", r"\tau", scale="linear", integer=False
+    "overhead", say("overhead of a step"), 0.005, 0, 0.02, "s", r"\tau", scale="linear", integer=False
 )
 _law = StepLaw(1 / _ETA.sympy, _TAU.sympy)
+_tpot = _law(p.step_time(STEP, p.GPUS.sympy))
+# The prompt goes in as equal chunks, one a step, beside the users' tokens: weights are read once. The last
+# chunk is the longest: it looks back on all the others, and reads their cache.
 _chunks = ceil_div(p.LENGTH.sympy, _CHUNK.sympy)
-# The prompt goes in as equal chunks, one a step, beside the users' tokens: weights are read once.
-# What a chunk reads again of the chunks before it is left to chapter 13.
-_carrying = Cost(STEP.flops + PROMPT.flops / _chunks, STEP.reads)
 _kv_per_token = short.kv_per_token(p.LAYERS.sympy, p.KV_HEADS.sympy, p.HEAD_DIM.sympy)  # 16 bits
-_tpot, _mixed = (_law(p.step_time(c, p.GPUS.sympy)) for c in (STEP, _carrying))
+_attention = PROMPT.flops - LINEAR_FLOPS
+_last = LINEAR_FLOPS / _chunks + _attention * (2 - 1 / _chunks) / _chunks
+_again = p.LENGTH.sympy * (1 - 1 / _chunks) * p.KV_PER_TOKEN.sympy
+
+
+def _time(
+    flops: Number, bytes_: Number
+) -> Number:  # each at the rate that it reaches, the slower one decides
+    rates = p.PEAK.sympy * _ETA_P.sympy, p.BANDWIDTH.sympy * _ETA.sympy
+    return roofline.time(flops / p.GPUS.sympy, bytes_ / p.GPUS.sympy, *rates)
+
+
+_stall = _time(_last, _again)
+_at_once = _time(STEP.flops + _last, STEP.bytes + _again) + _TAU.sympy
 
 step_law = Formula(
     name="step_law",
-    title=say("The step law"),
+    title=say("A step with somebody's prompt in it"),
     value="tpot",
     unit="s",
     parameters=(
@@ -41,6 +58,7 @@ step_law = Formula(
         p.WEIGHT_ITEMSIZE,
         p.GPUS,
         _ETA,
+        _ETA_P,
         _TAU,
         *p.MODEL,
         *p.CARD,
@@ -48,10 +66,12 @@ step_law = Formula(
     outputs={
         "tpot": _tpot,
         "floor": p.step_time(STEP, p.GPUS.sympy),
-        "mixed": _mixed,
-        "stall": _mixed - _tpot,
+        "mixed": _tpot + _stall,
+        "stall": _stall,
+        "mixed_at_once": _at_once,
+        "stall_at_once": roofline.most(_at_once - _tpot, 0),
         "chunks": _chunks,
-        "ttft": _chunks * _mixed,
+        "ttft": _time(PROMPT.flops, 0) + _chunks * _tpot,
     },
     aliases=(p.WEIGHT_BYTES, replace(p.KV_PER_TOKEN, expression=_kv_per_token)),
     presets=models.read_models,
@@ -61,12 +81,12 @@ step_law = Formula(
         Timeline(step="tpot", mixed="mixed", chunks="chunks"),
         Curve(),
         Readouts(
-            say("time per output token"),
+            say("time of an ordinary step"),
             (
-                Shown("floor", say("floor of a step"), "s"),
-                Shown("mixed", say("step with a chunk"), "s"),
-                Shown("stall", say("everybody's stall"), "s"),
-                Shown("ttft", say("time to first token"), "s"),
+                Shown("mixed", say("step with the last chunk, in turn"), "s"),
+                Shown("stall", say("stall, in turn"), "s"),
+                Shown("stall_at_once", say("stall, if all overlapped"), "s"),
+                Shown("ttft", say("the newcomer's first token"), "s"),
             ),
         ),
     ),

@@ -75,7 +75,7 @@ class Formula:
     limit: Limit | None = None
     presets: Callable[[], Presets] | None = field(default=None, compare=False)
     preset: str = ""
-    preset_kind: Literal["layer", "model", "phase"] = "layer"
+    preset_kind: Literal["layer", "model", "phase", "engine"] = "layer"
     aliases: tuple[Alias, ...] = ()
     views: tuple[View, ...] = ()
     stated: sympy.Expr = field(init=False)

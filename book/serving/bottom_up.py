@@ -17,17 +17,9 @@ import numpy as np
 from book.serving.fitting import Fitted, fit_columns
 from book.serving.kernel_times import plain, tables
 from book.serving.served import Group, Row, cell, deployed, group, lengths, rows, terms_of
-from book.serving.step_terms import shards_of
+from book.serving.step_terms import products_of
 
 FLOOR, SCALED, TABLES = "floor", "scaled", "tables"  # what stands for the products with weights
-
-
-def products(row: Row, sequences: float) -> float:
-    """Seconds of all layers' products with weights, by the tables of the row's engine."""
-    d = deployed(row)
-    table = tables(row["accelerator"], row["engine"], plain(d.weight_itemsize))
-    each = sum(plain(table.product(n, k, sequences)) for n, k in shards_of(d.model, row["gpus"]))
-    return d.model.layers * each
 
 
 def kernels(row: Row) -> dict[str, float]:
@@ -45,7 +37,7 @@ def kernels(row: Row) -> dict[str, float]:
     attention = d.model.layers * table.decode_attention(of_a_head, prompt + output / 2, cache)
     return {
         "weights": plain(terms.weights),
-        "products": products(row, sequences) - plain(terms.weights),
+        "products": products_of(d, sequences, row["engine"]) - plain(terms.weights),
         "cache": plain(terms.cache),
         "attention": attention - plain(terms.cache),
         "all_reduces": plain(terms.all_reduces),
@@ -65,7 +57,9 @@ def splits(of: Group) -> Mapping[str, Fitted]:
     ours = rows(of)
     terms = [terms_of(r) for r in ours]
     times, cells = [r["tpot_s"] for r in ours], [*map(cell, ours)]
-    by_table = np.array([products(r, plain(t.sequences)) for r, t in zip(ours, terms, strict=True)])
+    by_table = np.array(
+        [products_of(deployed(r), plain(t.sequences), r["engine"]) for r, t in zip(ours, terms, strict=True)]
+    )
     meet = np.array([plain(t.all_reduces + t.prompts) for t in terms])
     shared = {
         "cache": [plain(t.cache) for t in terms],

@@ -175,6 +175,19 @@ def _over_the_floor(card: str, engine: str, length: float) -> float:
     return lone_prompt(d, length, engine) / plain(prefill(d, length).time)
 
 
+def products_of(d: Deployment, rows: float, engine: str = "vLLM") -> float:
+    """Seconds of all layers' products with weights, by tables. Raises kernel_times.NoTable without them."""
+    return _products(d, _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize))), rows)
+
+
+def prompt_beside(
+    d: Deployment, length: float, beside: float, engine: str = "vLLM", chunk: int = CHUNK
+) -> float:
+    """Seconds that a whole prompt adds to the steps that carry it beside `beside` tokens of other users."""
+    table = _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize)))
+    return _prompt_beside(d, length, beside, table, chunk)
+
+
 def _prompt_beside(d: Deployment, length: float, beside: float, table: _Tables, chunk: int) -> float:
     """Seconds that a prompt adds to the steps that carry it beside `beside` tokens of other users."""
     chunks = ceil(length / max(chunk - beside, 1))

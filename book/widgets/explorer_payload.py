@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -15,6 +16,7 @@ from book.catalog.facts import ACCELERATOR_FACTS, DTYPE_FACTS, FACTS
 from book.formulas.code_generation import written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
 from book.formulas.views import Roofline, Shown, Stack, Timeline, Trace, View
+from book.say import translated
 from book.simulators import trace
 from book.widgets.words import PACES, words_for
 
@@ -94,9 +96,7 @@ def _formula(formula: Formula) -> dict[str, Any]:
         "preset_kind": formula.preset_kind,
         "unit": formula.unit,
         "mathml": _mathml(formula, formula.stated),
-        "aliases": [
-            f"<mi>{letter(a)}</mi><mo>=</mo>{_mathml(formula, a.expression)}" for a in formula.aliases
-        ],
+        "aliases": [f"<mi>{letter(a)}</mi><mo>=</mo>{_meaning(formula, a)}" for a in formula.aliases],
         "parameters": [_parameter(ranges.get(p.symbol, p)) for p in formula.parameters],
         "code": formula.javascript(),
     }
@@ -106,6 +106,13 @@ def _formula(formula: Formula) -> dict[str, Any]:
             "label": f"{_plain(formula, formula.limit.expression)} ({formula.limit.label})",
         }
     return made
+
+
+def _meaning(formula: Formula, alias: Alias) -> str:
+    """What a letter stands for: its expression, or in words where that is a choice among tables."""
+    if alias.expression.has(sympy.Piecewise):
+        return f"<mtext>{html.escape(translated(alias.label))}</mtext>"
+    return _mathml(formula, alias.expression)
 
 
 def pictures(formula: Formula, cards: int) -> tuple[View, ...]:

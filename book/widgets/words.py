@@ -26,6 +26,7 @@ _SHARED: dict[str, str] = {
     "preset_layer": say("model and layer"),
     "preset_model": say("model"),
     "preset_phase": say("phase"),
+    "preset_engine": say("card and engine"),
     "own_sizes": say("sizes of your own"),
     "against": say("plotted against"),
     "compare": say("roofs drawn"),

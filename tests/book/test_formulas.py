@@ -1,10 +1,13 @@
 """The formulas of Part II: the numbers of the text, and those of the long way round."""
 
+import math
+
 import pytest
 
 from book import catalog, serving
 from book.formulas.formula import Formula, Parameter, symbol
 from book.formulas.views import Bars, Readouts, Shown
+from book.serving import served
 from tests import formulas
 
 H100 = catalog.accelerator("h100_sxm")
@@ -108,15 +111,46 @@ def test_09_floors_under_the_published_rows():
 
 def test_09_a_prompt_in_one_step_stalls_everybody_and_chunks_share_the_stall_out():
     f = formulas.step_law
-    at = of(f, "Llama-3.1-8B", batch=32, context=1536, length=8192, efficiency=1, overhead=0)
+    at = of(f, "Llama-3.1-8B", batch=32, context=1536, length=8192)
+    at |= {"efficiency": 1, "prompt_efficiency": 1, "overhead": 0}
     whole, chunked = ({n: f.evaluate(n, **at, chunk=c) for n in f.outputs} for c in (8192, 1000))
     alone = formulas.prefill(
         **{**of(formulas.prefill, "Llama-3.1-8B", length=8192), **f.preset_values("Llama-3.1-8B")}
     )
     assert whole["chunks"] == 1 and chunked["chunks"] == 9
     assert whole["ttft"] == whole["mixed"] == pytest.approx(whole["stall"] + whole["tpot"])
-    assert alone < whole["mixed"] < 1.02 * alone  # the users' own tokens hardly count
-    assert chunked["stall"] < whole["stall"] / 8 and chunked["ttft"] >= whole["ttft"]
+    assert whole["stall"] == pytest.approx(alone)  # in turn a prompt costs what it costs
+    assert whole["stall_at_once"] < whole["stall"] - 0.9 * whole["tpot"]  # at once a step is free
+    assert whole["stall"] / 9 < chunked["stall"] < whole["stall"] / 8  # the last one looks back on all
+    assert chunked["ttft"] == pytest.approx(whole["ttft"] + 8 * whole["tpot"])
+
+
+def test_09_the_last_of_512_tokens_is_felt_in_turn_and_hardly_at_once():
+    f = formulas.step_law
+    at = of(f, "Llama-3.1-8B", batch=32, context=4096, length=8192, chunk=512)
+    at |= {"efficiency": 1, "prompt_efficiency": 1, "overhead": 0}
+    assert f(**at) == pytest.approx(9.61e-3, rel=1e-3)
+    assert f.evaluate("stall", **at) == pytest.approx(9.9e-3, rel=0.05)
+    assert 0 < f.evaluate("stall_at_once", **at) < 1.1e-3
+
+
+def test_09_terms_are_those_of_the_law_at_every_row():
+    f = formulas.step_terms
+    for number, group in enumerate(served.GROUPS, start=1):
+        preset = f.preset_values(group.name)
+        assert preset["group"] == number
+        for row in served.rows(group):
+            at = {**preset, "gpus": row["gpus"], "batch": row["concurrency"]}
+            at |= {"length": row["input_tokens"], "outputs": row["output_tokens"]}
+            assert f.evaluate("measured", **at) == row["tpot_s"]
+            told = served.fitted(group).law(served.terms_of(row))
+            assert f(**at) == pytest.approx(told, rel=0.015)  # sliders round, tables travel in few points
+
+
+def test_09_what_nobody_measured_has_no_number():
+    f = formulas.step_terms
+    assert math.isnan(f.evaluate("measured", group=1, gpus=8, batch=128))
+    assert math.isnan(f(group=1, gpus=1, batch=4))  # 70 GB leave an H100 no room in those runs
 
 
 # ------------------------------------------------------------------------------ the long way round
