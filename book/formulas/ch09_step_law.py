@@ -35,9 +35,8 @@ _last = LINEAR_FLOPS / _chunks + _attention * (2 - 1 / _chunks) / _chunks
 _again = p.LENGTH.sympy * (1 - 1 / _chunks) * p.KV_PER_TOKEN.sympy
 
 
-def _time(
-    flops: Number, bytes_: Number
-) -> Number:  # each at the rate that it reaches, the slower one decides
+def _time(flops: Number, bytes_: Number) -> Number:
+    """Each at the rate that it reaches; the slower one decides."""
     rates = p.PEAK.sympy * _ETA_P.sympy, p.BANDWIDTH.sympy * _ETA.sympy
     return roofline.time(flops / p.GPUS.sympy, bytes_ / p.GPUS.sympy, *rates)
 
