@@ -20,6 +20,7 @@ from book.catalog.hardware import Accelerator, NoLink, Unit, UnsupportedDtype
 from book.catalog.measurements import Series
 from book.catalog.names import UnknownName
 from book.catalog.rows import CatalogError, Source
+from book.catalog.storages import storage, storages
 
 __all__ = [
     "Accelerator",
@@ -49,4 +50,6 @@ __all__ = [
     "published_kinds",
     "roof_peak",
     "series",
+    "storage",
+    "storages",
 ]

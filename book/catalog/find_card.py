@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from book.catalog.hardware import Accelerator, Unit, load_accelerators
-from book.catalog.names import look_up
+from book.catalog.names import by_plain_name, look_up, plain
+
+# How a driver's name of a card begins. A shorter one is a person's, who may not know that it means several.
+DRIVERS_SAY = ("nvidia ", "tesla ", "amd ")
 
 
 @lru_cache(maxsize=1)
@@ -20,9 +23,20 @@ def accelerators() -> tuple[Accelerator, ...]:
     return tuple(_accelerators().values())
 
 
-def accelerator(id: str) -> Accelerator:
-    """The accelerator with this id or short name ("h100_sxm", "H100 SXM"). Raises UnknownName."""
-    return _card(id)
+@lru_cache(maxsize=1)
+def _names() -> Mapping[str, str]:
+    """Every name that means a card, `plain` -> id: ids, names, short names and the file's aliases."""
+    named = {name: c.id for c in accelerators() for name in (c.id, c.name, c.short_name, *c.aliases)}
+    return by_plain_name("accelerator", named)
+
+
+def accelerator(name: str) -> Accelerator:
+    """The accelerator of this name: an id, a name, a short name, what a driver calls it, or an alias.
+
+    Case, spaces, dashes and underscores don't count: "h100_sxm", "H100 SXM", "NVIDIA H100 80GB HBM3".
+    Raises UnknownName with the nearest: a bare "H100" is three cards.
+    """
+    return _card(name)
 
 
 def card_called(device_name: str) -> Accelerator | None:
@@ -38,9 +52,11 @@ def card_called(device_name: str) -> Accelerator | None:
     return found[0] if len(found) == 1 else None
 
 
-def _card(id: str) -> Accelerator:  # `accelerator` is the name of an argument below
-    rows = _accelerators()
-    return look_up("accelerator", id, rows, {a.short_name: a.id for a in rows.values()})
+def _card(name: str) -> Accelerator:  # `accelerator` is the name of an argument below
+    rows, names = _accelerators(), _names()
+    if isinstance(name, str) and name.lower().startswith(DRIVERS_SAY) and plain(name) not in names:
+        return card_called(name) or look_up("accelerator", name, rows)
+    return look_up("accelerator", name, rows, names)
 
 
 def roof_peak(accelerator: str | Accelerator, arithmetic: str, unit: Unit = "matrix") -> float:

@@ -34,7 +34,7 @@ def series(kind: str, *, accelerator: str, **fixed: float) -> Series:
     Raises UnknownName for an unknown kind or accelerator, ValueError listing what there is if none
     or several fit.
     """
-    card = look_up("accelerator", accelerator, {card.id: card.id for card in find_card.accelerators()})
+    card = find_card.accelerator(accelerator).id
     ours = [s for s in published(kind) if s.accelerator == card]
     fitting = [s for s in ours if all(s.fixed.get(name) == value for name, value in fixed.items())]
     if len(fitting) != 1:

@@ -33,6 +33,7 @@ class NoLink(ValueError):
 class Accelerator:
     """One accelerator. Bytes, bytes/s and FLOP/s throughout.
 
+    aliases: other names by which `catalog.accelerator` finds it.
     driver_names: regular expressions for what a driver calls it (see `catalog.card_called`).
     capacity: the vendor's label (GB = 1e9 bytes), which most of them mean in GiB. Two numbers tell what
     is there, each None where nobody's was read: smi_bytes, what the driver's own tool prints
@@ -51,6 +52,7 @@ class Accelerator:
     id: str
     name: str
     short_name: str
+    aliases: tuple[str, ...]
     driver_names: tuple[str, ...]
     vendor: str
     arch: str
@@ -182,6 +184,7 @@ def _accelerator(row: Row) -> Accelerator:
         id=row.text("id"),
         name=row.text("name"),
         short_name=row.text("short_name"),
+        aliases=tuple(str(x) for x in row.items("aliases", optional=True)),
         driver_names=_driver_names(row),
         vendor=row.text("vendor"),
         arch=row.text("arch"),

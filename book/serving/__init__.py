@@ -4,6 +4,7 @@
     >>> d = serving.deploy("llama3.1-70b", "h200_sxm", weight_itemsize=1, gpus=2)
     >>> serving.decode_step(d, batch=32, context=8192).time      # seconds, the floor
     >>> serving.sequences(d, context=8192)                       # how many fit
+    >>> serving.fit(d, batch=64, context=32_768).sentence        # does it fit, and what would
 
 Built from `book.cost`, `book.roofline` and the catalog. Everything takes numbers or arrays and is
 in SI base units. Times are floors unless a `StepLaw` is given. Sizes of stored numbers are bytes
@@ -21,7 +22,8 @@ from book.serving.cache import (
     kv_share,
     sequences,
 )
-from book.serving.deployment import Deployment, deploy
+from book.serving.deployment import Deployment, deploy, possible
+from book.serving.fit import Fit, fit, splits
 from book.serving.latency import throughput, tpot, ttft
 from book.serving.limits import (
     attention_equals_linear,
@@ -40,13 +42,16 @@ from book.serving.weights import (
     active_parameters,
     experts_touched,
     experts_touched_between,
+    itemsizes,
     parameters_read,
+    parts_read,
     weight_bytes,
     weight_bytes_read,
 )
 
 __all__ = [
     "Deployment",
+    "Fit",
     "Step",
     "active_parameters",
     "attention_equals_linear",
@@ -57,16 +62,21 @@ __all__ = [
     "deploy",
     "experts_touched",
     "experts_touched_between",
+    "fit",
+    "itemsizes",
     "kv_bytes",
     "kv_bytes_per_token",
     "kv_capacity",
     "kv_share",
     "linear_numbers",
     "parameters_read",
+    "parts_read",
+    "possible",
     "prefill",
     "prefill_attention_flops",
     "sequences",
     "short",
+    "splits",
     "throughput",
     "throughput_ceiling",
     "tpot",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from book import cost
 from book.catalog import Model
 from book.cost import Number
@@ -21,18 +23,50 @@ def kv_bytes_per_token(model: Model, kv_itemsize: Number = 2) -> Number:
 
 
 def kv_bytes(model: Model, context: Number, kv_itemsize: Number = 2) -> Number:
-    """Bytes of one sequence's cache. A sliding-window layer keeps its window and no more."""
+    """Bytes of one sequence's cache. A windowed layer keeps a window of tokens and no more."""
     return _layer_bytes(model, kv_itemsize) * sum(
-        layers * tokens for layers, tokens in contexts(model, context) if layers
+        layers * tokens for layers, tokens in _by_layer(model, context, least) if layers
     )
 
 
 def contexts(model: Model, context: Number) -> tuple[tuple[int, Number], ...]:
-    """(layers, tokens that each of them looks back on) at this context: all layers, or two kinds."""
+    """(layers, tokens that each of them looks back on) at this context: all layers, or two kinds.
+
+    A sliding window holds the last tokens, never more than its size. A chunked one starts anew at
+    every multiple of its size: the last chunk, full or begun.
+    """
+    chunked = model.attention.window_kind == "chunked"
+    return _by_layer(model, context, _in_chunk if chunked else least)
+
+
+def _by_layer(
+    model: Model, context: Number, windowed: Callable[[Number, Number], Number]
+) -> tuple[tuple[int, Number], ...]:
     a = model.attention
     if not a.window:
         return ((model.layers, context),)
-    return ((a.global_layers, context), (a.window_layers, least(context, a.window)))
+    return ((a.global_layers, context), (a.window_layers, windowed(context, a.window)))
+
+
+def _in_chunk(context: Number, chunk: int) -> Number:
+    """Tokens of the last chunk: from 1 to `chunk`."""
+    return (context - 1) % chunk + 1
+
+
+def causal_pairs(model: Model, length: Number) -> tuple[tuple[int, Number], ...]:
+    """(layers, pairs of a token with one that it looks back on, as a multiple of those of full causal
+    attention over `length`): 1 where a layer has no window. With tokens counted as an area, L^2 / 2.
+    """
+    a = model.attention
+    if not a.window:
+        return ((model.layers, 1),)
+    if a.window_kind == "chunked":  # whole chunks and the last one, each a square of its own
+        last = _in_chunk(length, a.window)
+        seen = ((length - last) * a.window + last**2) / length**2
+    else:
+        share = least(length, a.window) / length
+        seen = share * (2 - share)
+    return ((a.global_layers, 1), (a.window_layers, seen))
 
 
 def _layer_bytes(model: Model, kv_itemsize: Number) -> Number:

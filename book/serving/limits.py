@@ -30,7 +30,8 @@ def utilisation(rows: Number, peak: Number, bandwidth: Number, weight_itemsize: 
 def crossover_context(d: Deployment, batch: Number) -> Number:
     """S = W / (B kappa): the context at which a decode step reads as much cache as weights.
 
-    Infinite where every layer's window is full before that.
+    Infinite where every layer's window is full before that. A plain number of tokens, also where the
+    model doesn't take so many.
     """
     m, a = d.model, d.model.attention
     weights = weight_bytes_read(m, batch, d.weight_itemsize, d.count) / d.gpus
@@ -39,10 +40,14 @@ def crossover_context(d: Deployment, batch: Number) -> Number:
     if not a.window:
         return within
     each = weights / (batch * kv_share(m, d.gpus))  # bytes of cache that a sequence may have
-    slope = kv_bytes_per_token(m, d.kv_itemsize) * a.global_layers / m.layers  # beyond the window
-    beyond = (
-        np.inf if not a.global_layers else a.window + (each - kv_bytes(m, a.window, d.kv_itemsize)) / slope
-    )
+    full, windowed = (kv_bytes_per_token(m, d.kv_itemsize) * n / m.layers for n, _ in contexts(m, 1))
+    if not full:
+        beyond = np.inf
+    elif a.window_kind == "chunked":  # a chunk fills up, and its layers start anew: the first crossing
+        before = np.maximum(np.ceil((each - windowed * a.window) / (full * a.window)) - 1, 0) * a.window
+        beyond = before + (each - full * before) / (full + windowed)
+    else:
+        beyond = a.window + (each - kv_bytes(m, a.window, d.kv_itemsize)) / full
     found = np.where(within <= a.window, within, beyond)
     return found if found.ndim else float(found)
 
@@ -60,7 +65,8 @@ def attention_equals_linear(d: Deployment) -> float:
     """The prompt length at which causal attention takes as many FLOPs as the products with weights.
 
     L = P / (D H d), with 2 P FLOPs a token. With sliding windows, the root of the quadratic that
-    the full layers leave; infinite if there are none and the windows are too narrow.
+    the full layers leave; infinite if there are none and the windows are too narrow. With chunks it is
+    exact at whole ones, and a little short in between.
     """
     m, a = d.model, d.model.attention
     per_token = cost.weight_flops(active_parameters(m, d.count))
@@ -69,6 +75,8 @@ def attention_equals_linear(d: Deployment) -> float:
     if not a.window or plain <= a.window:
         return plain
     full, windowed = (square * layers / m.layers for layers, _ in contexts(m, 1))
+    if a.window_kind == "chunked":  # full L^2 + windowed w L = per_token L, with whole chunks
+        return (per_token - windowed * a.window) / full
     # full L^2 + windowed w (2 L - w) = per_token L
     b, c = per_token - 2 * windowed * a.window, windowed * a.window**2
     if not full:

@@ -9,10 +9,9 @@ import numpy as np
 from book import catalog, cost, roofline
 from book.catalog import Model
 from book.cost import Cost, Number
-from book.cost.base import positive
 from book.serving.activations import linear_numbers
-from book.serving.cache import attention_of_a_layer, contexts, kv_bytes, kv_share
-from book.serving.deployment import Deployment
+from book.serving.cache import attention_of_a_layer, causal_pairs, contexts, kv_bytes, kv_share
+from book.serving.deployment import Deployment, possible
 from book.serving.weights import active_parameters, weight_bytes_read
 
 
@@ -80,7 +79,7 @@ def decode_step(d: Deployment, batch: Number, context: Number) -> Step:
 
     Bytes: W + B * S * kappa. FLOPs: 2 P B + 4 D H d S B. Both per card.
     """
-    positive(batch=batch, context=context)
+    possible(d.model, batch=batch, context=context)
     m, share = d.model, kv_share(d.model, d.gpus)
     linear = Cost(
         cost.weight_flops(active_parameters(m, d.count), batch) / d.gpus,
@@ -101,7 +100,7 @@ def prefill(d: Deployment, length: Number, batch: Number = 1) -> Step:
     linear layers hand to each other, in the format of the arithmetic: `linear_numbers` a token. Cards
     that share a layer all read its inputs, so an even part of those is the least that one of them moves.
     """
-    positive(length=length, batch=batch)
+    possible(d.model, batch=batch, length=length)
     m, rows = d.model, batch * length
     flops = cost.weight_flops(active_parameters(m, d.count), rows)
     if d.count == "read":
@@ -121,14 +120,15 @@ def prefill_attention_flops(model: Model, length: Number) -> Number:
     """2 D H d L^2: causal attention of one prompt in all layers.
 
     In a layer with a window w < L a token meets at most w others: w (2 L - w) takes the place of
-    L^2. Latent attention is expanded in prefill, its d the mean of the query's and the value's.
+    L^2; in one with chunks, the squares of its chunks do. Latent attention is expanded in prefill,
+    its d the mean of the query's and the value's.
     """
     a = model.attention
     total: Number = 0
     head_dim: float = model.head_dim
     if a.type == "mla":
         head_dim = (a.qk_nope_head_dim + a.qk_rope_head_dim + a.v_head_dim) / 2
-    for layers, seen in contexts(model, length):
-        whole = cost.flash_attention(1, length, model.heads, model.kv_heads, head_dim).flops
-        total = total + layers * whole * (seen / length) * (2 - seen / length)
+    whole = cost.flash_attention(1, length, model.heads, model.kv_heads, head_dim).flops
+    for layers, share in causal_pairs(model, length):
+        total = total + layers * whole * share
     return total

@@ -16,8 +16,9 @@ OFF_BY = {"kimi-k2": -3416}
 
 
 def test_everything_is_there():
-    assert len(catalog.accelerators()) == 31
-    assert len(catalog.models()) == 29
+    cards, models = ({row.id for row in rows} for rows in (catalog.accelerators(), catalog.models()))
+    assert cards >= {"t4", "l4", "a100_80gb_sxm", "h100_sxm", "h200_sxm", "b200", "mi300x", "tpu_v6e"}
+    assert models >= {"llama3-8b", "llama3.1-8b", "llama3.1-70b", "qwen3-0.6b", "deepseek-v3", "kimi-k2"}
     assert catalog.published_kinds() == (
         "linear",
         "decode_attention",
@@ -107,10 +108,11 @@ def test_parameters_counted_from_the_shapes_equal_the_published_total(model):
 
 @pytest.mark.parametrize("model", catalog.models(), ids=lambda m: m.id)
 def test_parameters_round_to_the_label(model):
-    # DeepSeek prints its 671B without the extra prediction layer; others round within 2 %, and
-    # Kimi's "1T" within 3 %.
-    within = 0.03 if model.id in ("deepseek-v3", "kimi-k2") else 0.02
-    assert model.parameters == pytest.approx(model.label_parameters, rel=within)
+    # DeepSeek and GLM print theirs without the extra prediction layer. All round within 2 %, but for
+    # Kimi's "1T" (3 %).
+    printed = model.parameters - model.parameter_parts["prediction"]
+    within = 0.03 if model.id == "kimi-k2" else 0.02
+    assert printed == pytest.approx(model.label_parameters, rel=within)
 
 
 def test_linear_layers_of_a_dense_model():
@@ -150,7 +152,7 @@ def test_layers_add_up_to_the_weights_of_a_dense_model():
 
 def test_presets_name_every_model():
     presets = catalog.linear_layers()
-    assert len(presets) == 29
+    assert list(presets) == [model.name for model in catalog.models()]
     assert presets["Llama-3.1-8B"]["up"] == {"k": 4096, "n": 14336}
 
 
@@ -196,7 +198,7 @@ def test_names_work_beside_ids():
     [
         (catalog.accelerator, "h100", "h100_sxm"),
         (catalog.accelerator, "mi300", "mi300x"),
-        (catalog.model, "llama-3-8b-instruct", "llama3.1-8b"),
+        (catalog.model, "llama-8b", "llama3.1-8b"),
         (catalog.published, "gemm linear", "linear"),
         (catalog.itemsize, "bfloat16", "bf16"),
         (catalog.accelerator, "", "t4"),

@@ -166,9 +166,9 @@ def test_short_and_long_say_the_same(model):
     wanted = {"time": long.time, "weight_time": long.weight_time, "kv_time": long.kv_time}
     wanted |= {"compute_time": long.compute_time, "flops": long.cost.flops, "bytes": long.cost.bytes}
     assert {n: f.evaluate(n, **at) for n in wanted} == pytest.approx(wanted)
-    long = serving.prefill(d, 5000)
+    long = serving.prefill(d, 4000)
     f = formulas.prefill
-    at = of(f, name, length=5000, weight_itemsize=1, kv_itemsize=1)
+    at = of(f, name, length=4000, weight_itemsize=1, kv_itemsize=1)
     assert f(**at) == pytest.approx(long.time)
     assert f.evaluate("bytes", **at) == pytest.approx(long.cost.bytes)
 

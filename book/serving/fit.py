@@ -1,0 +1,177 @@
+"""Does it fit? What a deployment needs of each card's memory, what is there, and what would do.
+
+>>> fit(deploy("llama3.1-8b", "h100_sxm"), batch=64, context=32_768).sentence
+'does not fit: needs 291 GB; this card has 85.0 GB, of which 76.5 GB may be used; 14 sequences of
+32,768 tokens would; 4 cards would hold all'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from book.catalog import Model
+from book.cost import Number
+from book.say import say
+from book.serving.cache import kv_bytes, kv_share, sequences
+from book.serving.deployment import Deployment, possible
+from book.serving.weights import weight_bytes
+
+FRACTION = 0.9  # vLLM's gpu_memory_utilization, unless told otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Memory that a deployment needs for some sequences, and has. Bytes of one card.
+
+    weights, cache: bytes each card must hold. memory: bytes a card has (`Accelerator.usable`);
+    there: those that the engine may use for both. fits: needed <= there.
+    sequences: how many of this context fit at once beside the weights; 0 if the weights don't fit.
+    cards: the least number of such cards, of those that the model can be split to, that would hold
+    all; None if none would.
+
+    For arrays of batch or context the numbers are arrays, `sequences` and `fits` too; `cards` and the
+    sentence speak of one deployment, and raise ValueError for arrays.
+    """
+
+    deployment: Deployment
+    batch: Number
+    context: Number
+    weights: Number
+    cache: Number
+    memory: Number
+    there: Number
+    sequences: Number
+
+    @property
+    def needed(self) -> Number:
+        """Bytes of each card: its share of the weights and of the caches."""
+        return self.weights + self.cache
+
+    @property
+    def fits(self) -> bool | np.ndarray:
+        """Whether that is there. Of arrays, element by element."""
+        answer = self.needed <= self.there
+        return answer if np.ndim(answer) else bool(answer)
+
+    @property
+    def cards(self) -> int | None:
+        """The least number of these cards that would hold all, out of `splits`; None if none would."""
+        self._one()
+        for gpus in splits(self.deployment.model):
+            other = _needed(replace(self.deployment, gpus=gpus), self.batch, self.context)
+            if sum(other) <= self.there:
+                return gpus
+        return None
+
+    @property
+    def sentence(self) -> str:
+        """What to tell the reader: that it fits and with how much to spare, or what would."""
+        self._one()
+        if not self.fits:
+            return "; ".join((self._need(), self._would(), self._cards_would()))
+        return say(
+            "fits: needs {needed} of the {there} that may be used of {memory}; {count} sequences of "
+            "{context} tokens would fit",
+            needed=size(self.needed),
+            there=size(self.there),
+            memory=size(self.memory),
+            count=f"{int(self.sequences):,}",
+            context=f"{self.context:,}",
+        )
+
+    def _need(self) -> str:
+        needed, memory, there = map(size, (self.needed, self.memory, self.there))
+        if self.deployment.gpus == 1:
+            return say(
+                "does not fit: needs {needed}; this card has {memory}, of which {there} may be used",
+                needed=needed,
+                memory=memory,
+                there=there,
+            )
+        return say(
+            "does not fit: needs {needed} on each card, which has {memory}, of which {there} may be used",
+            needed=needed,
+            memory=memory,
+            there=there,
+        )
+
+    def _would(self) -> str:
+        count, context = int(self.sequences), f"{self.context:,}"
+        if self.weights > self.there:
+            return say("the weights alone take {weights}", weights=size(self.weights))
+        if count == 0:
+            return say("not one sequence of {context} tokens would", context=context)
+        if count == 1:
+            return say("1 sequence of {context} tokens would", context=context)
+        return say("{count} sequences of {context} tokens would", count=f"{count:,}", context=context)
+
+    def _cards_would(self) -> str:
+        if self.cards is None:
+            most = max(splits(self.deployment.model))
+            return say("no number of these cards up to {most} would hold all", most=most)
+        if self.cards == 1:
+            return say("1 card would hold all")
+        return say("{cards} cards would hold all", cards=self.cards)
+
+    def _one(self) -> None:
+        for name in ("batch", "context"):
+            if np.ndim(getattr(self, name)):
+                raise ValueError(f"{name} = {getattr(self, name)}: a sentence speaks of one; ask for each.")
+
+
+def size(count: Number) -> str:
+    """Bytes as one reads them here: three digits, in 1e9."""
+    billions = float(count) / 1e9
+    decimals = 0 if billions >= 99.95 else 1 if billions >= 9.995 else 2
+    return say("{size} GB", size=f"{billions:,.{decimals}f}")
+
+
+def fit(
+    d: Deployment,
+    batch: Number,
+    context: Number,
+    *,
+    memory: Number | None = None,
+    fraction: float = FRACTION,
+    reserve: Number = 0,
+) -> Fit:
+    """What `batch` sequences of `context` tokens need of each card, and whether that is there.
+
+    memory: bytes of a card, by default `Accelerator.usable`; fraction: the share of it that the engine
+    may use (vLLM's gpu_memory_utilization is 0.9 by default); reserve: bytes of that for activations
+    and graphs. Numbers and arrays.
+
+    Raises ValueError for what can't be asked: less than one sequence, a context that the model
+    doesn't take, a fraction that is none.
+    """
+    possible(d.model, batch=batch, context=context)
+    if not 0 < fraction <= 1:
+        raise ValueError(f"fraction = {fraction}: the share of a memory that may be used; from 0 to 1.")
+    memory = d.accelerator.usable if memory is None else memory
+    weights, cache = _needed(d, batch, context)
+    room = {"memory": memory, "fraction": fraction, "reserve": reserve}
+    there = memory * fraction - reserve
+    return Fit(d, batch, context, weights, cache, memory, there, sequences(d, context, **room))
+
+
+def _needed(d: Deployment, batch: Number, context: Number) -> tuple[Number, Number]:
+    """(bytes of weights, bytes of cache) that each card holds."""
+    each = kv_bytes(d.model, context, d.kv_itemsize) * kv_share(d.model, d.gpus)
+    return weight_bytes(d.model, d.weight_itemsize) / d.gpus, batch * each
+
+
+def splits(model: Model) -> tuple[int, ...]:
+    """Numbers of cards that tensor parallelism can deal this model out to, smallest first.
+
+    Query heads must come out even; KV heads must too, or each be copied to the same number of cards
+    (a latent cache always is, to all). That is what vLLM, SGLang and TensorRT-LLM ask for.
+    """
+
+    def even(gpus: int) -> bool:
+        if model.heads % gpus:
+            return False
+        return model.attention.type == "mla" or not (model.kv_heads % gpus and gpus % model.kv_heads)
+
+    return tuple(gpus for gpus in range(1, model.heads + 1) if even(gpus))
