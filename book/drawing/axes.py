@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib
@@ -16,15 +18,34 @@ from book.drawing.label_placement import Labels, around
 from book.drawing.number_text import si
 from book.drawing.svg import SIZE, PageFigure, colour, style
 
-# How each rung of evidence is drawn, everywhere in the book.
-_MARKS: dict[str, dict[str, Any]] = {
-    "counted": {"marker": "o", "markersize": 7, "filled": False},
-    "timed": {"marker": "o", "markersize": 6.5, "filled": True},
-    "recorded": {"marker": "o", "markersize": 6.5, "filled": True},
-    "published": {"marker": "D", "markersize": 5, "filled": True},
-    "mistaken": {"marker": "X", "markersize": 7, "filled": False},  # counted, of a kernel with a mistake
-    "rehearsed": {"marker": "x", "markersize": 6, "filled": False},  # no evidence, and never among it
+# How each rung of evidence is drawn, everywhere in the book: marker, size, filled or hollow.
+_SIGNS: dict[str, tuple[str, float, bool]] = {
+    "counted": ("o", 7, False),
+    "mistaken": ("X", 7, False),  # counted, too, of a kernel with a mistake
+    "timed": ("o", 6.5, True),
+    "recorded": ("o", 6.5, True),
+    "published": ("D", 5, True),
+    "rehearsed": ("x", 6, False),  # no evidence, and never among it
 }
+# The second series of a rung, the third ...: told apart by their marks, as the colour is the rung's.
+_VARIANTS: dict[str, tuple[tuple[str, float, bool], ...]] = {
+    "o": (("s", 6, False), ("^", 7, False), ("v", 7, False)),
+    "D": (("D", 5.5, False), ("d", 7, True), ("d", 7, False)),
+}
+
+
+@dataclass(frozen=True)
+class Marks:
+    """One series of a figure, placed: a rung, what it is called, and its points in data coordinates.
+
+    variant: how many series of the same rung stand before it in the figure.
+    """
+
+    rung: str
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    variant: int = 0
 
 
 def new(width: float = SIZE[0], height: float = SIZE[1]) -> tuple[Figure, Axes]:
@@ -62,52 +83,94 @@ def si_tick(unit: str) -> Callable[[float], str]:
 def rung_of(series: Mapping[str, Any]) -> str:
     """The rung of a series; ValueError if the book has no mark for it."""
     rung = series["rung"]
-    if rung != "predicted" and rung not in _MARKS:
+    if rung != "predicted" and rung not in _SIGNS:
         raise ValueError(
-            f"series {series.get('label')!r}: rung {rung!r} is none of predicted, {', '.join(_MARKS)}."
+            f"series {series.get('label')!r}: rung {rung!r} is none of predicted, {', '.join(_SIGNS)}."
         )
     return rung
 
 
-def draw_series(axes: Axes, rung: str, x: Sequence[float], y: Sequence[float]) -> None:
-    """Draw points as their rung is drawn everywhere: a line for the prediction, marks for evidence."""
+def told_apart(marks: Sequence[Marks]) -> list[Marks]:
+    """The same series with their variants: how often each rung has come before."""
+    seen: Counter[str] = Counter()
+    made = []
+    for one in marks:
+        made.append(replace(one, variant=seen[one.rung]))
+        seen[one.rung] += 1
+    return made
+
+
+def draw_series(
+    axes: Axes, rung: str, x: Sequence[float], y: Sequence[float], variant: int = 0, **where: Any
+) -> None:
+    """Draw points as their rung is drawn everywhere: a line for the prediction, marks for evidence.
+
+    variant: how many series of this rung are drawn before. where: more of `Axes.plot`'s, for marks.
+    """
     if rung == "predicted":
         axes.plot(x, y, color=colour(rung), zorder=3)
         return
-    mark = _MARKS[rung]
+    marker, size, filled = _sign(rung, variant)
     axes.plot(
         x,
         y,
         linestyle="none",
-        marker=mark["marker"],
-        markersize=mark["markersize"],
-        markeredgewidth=1.6 if not mark["filled"] else 0.8,
-        markeredgecolor=colour(rung) if not mark["filled"] else colour("background"),
-        markerfacecolor=colour("background") if not mark["filled"] else colour(rung),
-        zorder=5 if mark["filled"] else 4,
+        marker=marker,
+        markersize=size,
+        markeredgewidth=0.8 if filled else 1.6,
+        markeredgecolor=colour("background") if filled else colour(rung),
+        markerfacecolor=colour(rung) if filled else colour("background"),
+        zorder=5 if filled else 4,
+        **where,
     )
 
 
-def label_series(figure: Figure, axes: Axes, labels: Labels, series: Sequence[tuple]) -> None:
-    """Each series' name beside one of its points; where there is no room, a key under the axes."""
-    key = []
-    for rung, name, x, y in series:
-        if not name or not x:
-            continue
-        order = sorted(range(len(x)), key=lambda i: abs(i - len(x) / 2))
-        places = [p for i in order for p in around(x[i], y[i])]
-        if labels.place(name, places, colour=colour(rung), fontsize=9.5, limit=0) is None:
-            key.append((rung, name))
-    if key:
-        _key(figure, axes, key)
+def _sign(rung: str, variant: int) -> tuple[str, float, bool]:
+    first = _SIGNS[rung]
+    others = tuple(
+        (m, size, first[2] if first[0] == "o" else f) for m, size, f in _VARIANTS.get(first[0], ())
+    )
+    every = (first, *others)
+    return every[variant % len(every)]
 
 
-def _key(figure: Figure, axes: Axes, entries: Sequence[tuple[str, str]]) -> None:
+def write_labels(figure: Figure, axes: Axes, marks: Sequence[Marks], write: Callable[[Labels], None]) -> None:
+    """Everything that is written into the axes: `write` the rest, then each series beside its points.
+
+    A series without room beside its points is named in a key under the axes. A key makes the axes
+    smaller, which moves what pixels mean: then everything is written anew.
+    """
+    keyed: list[Marks] = []
+    while True:
+        figure.draw_without_rendering()  # settles the layout, so that pixels mean something below
+        labels = Labels(axes)
+        for one in marks:
+            labels.avoid_points(one.x, one.y)
+        write(labels)
+        lost = [one for one in marks if one not in keyed and not _beside(labels, one)]
+        if not lost:
+            return
+        keyed = [one for one in marks if one in keyed or one in lost]
+        for drawn in (*axes.texts, *figure.legends):
+            drawn.remove()
+        _key(figure, axes, keyed)
+
+
+def _beside(labels: Labels, one: Marks) -> bool:
+    """Write the series' name beside one of its points; False if there is no room."""
+    if not one.label or not len(one.x):
+        return True
+    order = sorted(range(len(one.x)), key=lambda i: abs(i - len(one.x) / 2))
+    places = [p for i in order for p in around(one.x[i], one.y[i])]
+    return labels.place(one.label, places, colour=colour(one.rung), fontsize=9.5, limit=0) is not None
+
+
+def _key(figure: Figure, axes: Axes, entries: Sequence[Marks]) -> None:
     handles = []
-    for rung, name in entries:
+    for one in entries:
         before = len(axes.lines)
-        draw_series(axes, rung, [], [])
-        axes.lines[before].set_label(name)
+        draw_series(axes, one.rung, [], [], one.variant)
+        axes.lines[before].set_label(one.label)
         handles.append(axes.lines[before])
     with matplotlib.rc_context(style()):
         figure.legend(

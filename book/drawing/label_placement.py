@@ -80,9 +80,10 @@ class Labels:
         text = self.axes.annotate(
             words, (1, 1), (0, 0), textcoords="offset points", color=colour, annotation_clip=False, **style
         )
+        text.set_in_layout(False)  # it is inside the axes: no margin, which would move them
         for place in places:
             self._move(text, place)
-            cost = self._cost(text.get_window_extent(renderer).padded(1.5))
+            cost = self._cost(_room(text.get_window_extent(renderer)))
             if cost < best[0]:
                 best = (cost, place)
             if cost == 0:
@@ -91,7 +92,7 @@ class Labels:
             text.remove()
             return None
         self._move(text, best[1])
-        self._taken.append(text.get_window_extent(renderer).padded(1.5))
+        self._taken.append(_room(text.get_window_extent(renderer)))
         return text
 
     @staticmethod
@@ -100,6 +101,11 @@ class Labels:
         text.set_position((place.dx, place.dy))
         text.set_ha(place.ha)
         text.set_va(place.va)
+
+
+def _room(box: Bbox) -> Bbox:
+    """What a label needs: other screens and fonts make it a little longer than it is here."""
+    return box.padded(1.5 + 0.03 * box.width, 1.5 + 0.03 * box.height)
 
 
 def around(x: float, y: float, gap: float = 7) -> list[Place]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from book.drawing.axes import draw_series, label_series
+from book.drawing.axes import Marks, draw_series, told_apart, write_labels
 from book.drawing.figures import colour, new
 from book.drawing.label_placement import Labels
 from book.say import say
@@ -31,7 +31,7 @@ def law_lines(groups: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> 
         fit = step_law.fit(floors, times)
         ends = (0, max(floors))
         lines.append((1e3 * ends[0], 1e3 * ends[1], 1e3 * fit.law(ends[0]), 1e3 * fit.law(ends[1])))
-        points.append(("published", name, [1e3 * v for v in floors], [1e3 * v for v in times]))
+        points.append(Marks("published", name, [1e3 * v for v in floors], [1e3 * v for v in times]))
         found.append(
             say(
                 "{name} slope {slope:.2f} and {overhead:.1f} ms at nought",
@@ -41,20 +41,20 @@ def law_lines(groups: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> 
             )
         )
     axes.set(
-        xlim=(0, ROOM * max(max(x) for _, _, x, _ in points)),
-        ylim=(0, ROOM * max(max(y) for _, _, _, y in points)),
+        xlim=(0, ROOM * max(max(one.x) for one in points)),
+        ylim=(0, ROOM * max(max(one.y) for one in points)),
     )
     for x0, x1, y0, y1 in lines:
         draw_series(axes, "predicted", (x0, x1), (y0, y1))
-    for rung, _, x, y in points:
-        draw_series(axes, rung, x, y)
-    figure.draw_without_rendering()
-    labels = Labels(axes)
-    for x0, x1, y0, y1 in lines:
-        labels.avoid_line((x0, x1), (y0, y1))
-    for _, _, x, y in points:
-        labels.avoid_points(x, y)
-    label_series(figure, axes, labels, points)
+    marks = told_apart(points)
+    for one in marks:
+        draw_series(axes, one.rung, one.x, one.y, one.variant)
+
+    def write(labels: Labels) -> None:
+        for x0, x1, y0, y1 in lines:
+            labels.avoid_line((x0, x1), (y0, y1))
+
+    write_labels(figure, axes, marks, write)
     figure.set_label(
         say(
             "Each group of published times lies on a line over its floors: {found}.",

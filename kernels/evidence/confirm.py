@@ -99,16 +99,21 @@ class Evidence:
 
         card = catalog.accelerator(self.accelerator)
         dtype, unit = self.arithmetic, self.experiment.unit
-        roofs = [Roof(f"{card.short_name} {dtype}", card.peak(dtype, unit), card.bandwidth)]
+        name = f"{card.short_name} {dtype}"
+        if unit == "vector":
+            name = say("{card} {dtype}, vector units", card=card.short_name, dtype=dtype)
+        roofs = [Roof(name, card.peak(dtype, unit), card.bandwidth)]
         if self.ceilings:
             roofs.append(self.ceilings.roof(say("measured here")))
         roofs += self.measured
         drawn = [*self.points(), *self.rehearsed]
         mine = [s for s in drawn if s["accelerator"] in (None, self.accelerator)]
+        # sizes stand in the tables; here they would leave no room
+        mine = [{**s, "label": say("counted")} if s["rung"] == "counted" else s for s in mine]
         if self.wrong:
             mine.append(series.marks("mistaken", say("counted, with the mistake"), self.wrong))
         said = series.finding(card.short_name, self.experiment.name, self.rows, self.wrong)
-        return captions.put(figures.roofline(roofs, mine, alt=said), caption, number)
+        return captions.put(figures.roofline(roofs, mine, highlight=name, alt=said), caption, number)
 
     def sections(self) -> list[Any]:
         """One for each rung: how it stands, then what it found."""

@@ -14,13 +14,14 @@ def marks(rung: str, label: str, rows: Sequence[CountedRow]) -> dict[str, Any]:
     """One series: where each row stands on the intensity axis, without and with its workspace.
 
     rung: "counted", or "mistaken" for a kernel with a mistake. A count has no time: "flops_per_s" and
-    "seconds" are None. "intensity_of_all", FLOP/byte, stands in the points that have a workspace.
+    "seconds" are None. "intensity_of_all", FLOP/byte, stands in the points of exact
+    bytes that have a workspace, too.
     """
     points = [
         {
             **r.sizes,
             "intensity": r.intensity,
-            **({"intensity_of_all": r.intensity_of_all} if r.workspace_bytes else {}),
+            **({"intensity_of_all": r.intensity_of_all} if r.workspace_bytes and r.exact else {}),
             "flops_per_s": None,
             "seconds": None,
         }

@@ -51,7 +51,7 @@ def full():
 
 def test_the_rungs_are_drawn_as_the_book_draws_them(full):
     lines = [line for line in full.axes[0].lines if line.get_marker() in ("o", "D")]
-    counted, published, operating = lines[:3]
+    published, counted, operating = lines[:3]
     assert counted.get_markerfacecolor() == PALETTE["background"][0]
     assert counted.get_markeredgecolor() == PALETTE["counted"][0]
     assert published.get_marker() == "D"
@@ -60,10 +60,71 @@ def test_the_rungs_are_drawn_as_the_book_draws_them(full):
     assert operating.get_ydata()[0] == pytest.approx(32 * 3.35e12)
 
 
-def test_a_counted_point_has_no_time_and_sits_on_the_highlighted_roof():
-    figure = figures.roofline([H100, H200], [COUNTED], highlight="H200")
-    counted = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
-    assert counted.get_ydata() == [4.8e12]
+def on_axis(figure):
+    """Marks that have no height: their y is a part of the axes', 0 the axis, and below it negative."""
+    axes = figure.axes[0]
+    across = axes.get_xaxis_transform()
+    ours = [line for line in axes.lines if line.get_transform() == across]
+    return [line for line in ours if list(line.get_ydata()) != [0, 1]]  # a ridge goes from edge to edge
+
+
+MISTAKEN = {
+    "rung": "mistaken",
+    "label": "with the mistake",
+    "points": [{"intensity": i, "flops_per_s": None} for i in (0.5, 0.6)],
+}
+
+
+def test_a_count_has_no_time_and_stands_on_the_intensity_axis_whatever_the_roof():
+    for highlight in ("H100 SXM", "H200"):
+        figure = figures.roofline([H100, H200], [COUNTED], highlight=highlight)
+        [counted] = [line for line in on_axis(figure) if line.get_marker() == "o"]
+        assert (list(counted.get_xdata()), list(counted.get_ydata())) == ([1.0], [0])
+        assert not counted.get_clip_on()
+    marks = [line for line in figure.axes[0].lines if line.get_marker() in ("o", "D")]
+    assert marks == [counted], "nothing that was only counted has FLOP/s"
+
+
+def test_workspace_is_a_second_mark_joined_to_the_first():
+    point = {"intensity": 15.5, "intensity_of_all": 10.4, "flops_per_s": None}
+    figure = figures.roofline([H100], [{**COUNTED, "points": [*COUNTED["points"], point]}])
+    join, end = [line for line in on_axis(figure) if line.get_marker() != "o"]
+    assert list(join.get_xdata()) == [15.5, 10.4] and list(end.get_xdata()) == [10.4]
+    assert "counted, ├ with workspace" in words(figure)
+
+
+def test_the_wrong_kernel_has_a_sign_of_its_own_below_the_axis():
+    figure = figures.roofline([H100], [COUNTED, MISTAKEN])
+    right, wrong = on_axis(figure)
+    assert (right.get_marker(), wrong.get_marker()) == ("o", "X")
+    assert wrong.get_markeredgecolor() == PALETTE["mistaken"][0]
+    assert right.get_ydata()[0] == 0 > wrong.get_ydata()[0]
+    assert "with the mistake" in words(figure)
+
+
+def test_series_of_one_rung_are_told_apart_by_their_marks():
+    figure = figures.roofline([H100], [{**PUBLISHED, "label": f"engine {i}"} for i in range(4)])
+    marks = [
+        (line.get_marker(), line.get_markerfacecolor() == PALETTE["published"][0])
+        for line in figure.axes[0].lines
+        if line.get_marker() in "Dd" and len(line.get_xdata())
+    ]
+    assert len(marks) == len(set(marks)) == 4
+    counts = figures.roofline([H100], [COUNTED, {**COUNTED, "label": "counted, otherwise"}])
+    assert len({line.get_marker() for line in on_axis(counts)}) == 2
+
+
+def test_roofs_with_ridges_of_their_own_are_all_marked_and_only_what_is_sure_is_tinted():
+    roofs = [Roof("fp32", 66.9e12, 3.35e12), H100, Roof("fp8", 1978.9e12, 3.35e12)]
+    figure = figures.roofline(roofs)
+    assert {"ridge 20.0", "ridge 295", "ridge 591"} <= set(words(figure))
+    spans = [patch.get_extents() for patch in figure.axes[0].patches]
+    edges = figure.axes[0].transData.inverted()
+    left, right = sorted((edges.transform(s.p0)[0], edges.transform(s.p1)[0]) for s in spans)
+    assert left[1] == pytest.approx(roofs[0].ridge, rel=1e-3)
+    assert right[0] == pytest.approx(roofs[2].ridge, rel=1e-3)
+    one = figures.roofline(roofs, highlight="H100 SXM")
+    assert [w for w in words(one) if w.startswith("ridge")] == ["ridge 295"]
 
 
 def test_a_predicted_series_is_a_blue_line():
@@ -91,6 +152,8 @@ def test_every_point_and_roof_is_inside_the_frame(full):
     axes = full.axes[0]
     low, high = axes.get_ylim()
     for line in axes.lines[1:]:
+        if line in on_axis(full):
+            continue
         assert low < np.min(line.get_ydata())
         assert np.max(line.get_ydata()) < high
 
@@ -146,6 +209,39 @@ def test_nothing_global_changes():
     before = dict(matplotlib.rcParams)
     figures.show(figures.roofline([H100]), alt="A roof.")
     assert dict(matplotlib.rcParams) == before
+
+
+LENGTHS = [64, 128, 256, 512]
+FUSED = {"label": "fused", "length": LENGTHS, "intensity": [n / 3 for n in LENGTHS]}
+UNFUSED = {"label": "unfused", "length": LENGTHS, "intensity": [13.0] * 4}
+
+
+def test_curves_carry_the_marks_of_what_was_counted_of_each():
+    points = [
+        {"rung": "counted", "label": label, "points": [{"length": 128, "intensity": y}, {"length": 9}]}
+        for label, y in (("fused, counted", 128 / 3), ("unfused, counted", 13.0))
+    ]
+    axis = {"across": "length", "value": "intensity", "xlabel": "tokens", "ylabel": "FLOP/byte"}
+    figure = figures.curves([FUSED, UNFUSED], points, level=(295, "ridge 295"), alt="Two.", **axis)
+    assert {"fused", "unfused", "fused, counted", "unfused, counted", "ridge 295"} <= set(words(figure))
+    blue = [line for line in figure.axes[0].lines if line.get_color() == PALETTE["predicted"][0]]
+    assert [list(line.get_ydata()) for line in blue] == [FUSED["intensity"], UNFUSED["intensity"]]
+    assert blue[0].get_linestyle() != blue[1].get_linestyle()
+    marks = [line for line in figure.axes[0].lines if line.get_marker() in ("o", "s")]
+    assert [m.get_marker() for m in marks] == ["o", "s"]
+    assert [(m.get_xdata()[0], m.get_ydata()[0]) for m in marks] == [(128, 128 / 3), (128, 13.0)]
+    with pytest.raises(ValueError, match="lines is empty"):
+        figures.curves([], **axis)
+
+
+def test_labels_keep_apart_and_inside_also_where_a_key_has_moved_the_axes():
+    crowd = [{**PUBLISHED, "label": f"a rather long name, number {i}" * 2} for i in range(3)]
+    figure = figures.roofline([H100], [COUNTED, MISTAKEN, *crowd])
+    figure.draw_without_rendering()
+    renderer, frame = figure.canvas.get_renderer(), figure.axes[0].bbox
+    boxes = [Text.get_window_extent(t, renderer) for t in figure.axes[0].texts]
+    assert not [(i, j) for i, a in enumerate(boxes) for j, b in enumerate(boxes[:i]) if a.overlaps(b)]
+    assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 for box in boxes)
 
 
 def test_bad_input_is_refused_with_a_sentence():
