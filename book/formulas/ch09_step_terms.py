@@ -39,10 +39,10 @@ GROUP = Parameter(
     latex="g",
     steps=tuple(range(1, len(GROUPS) + 1)),
 )
-USER = Parameter("batch", say("users"), 4, latex="B", steps=USERS)
+USER = Parameter("users", say("users"), 4, latex="U", steps=USERS)
 CARDS = Parameter("gpus", say("cards"), 8, latex="n", steps=GPUS)
-LENGTH = Parameter("length", say("prompt, at most"), 1024, unit="tokens", latex="L", steps=LENGTHS)
-OUTPUT = Parameter("outputs", say("answer, at most"), 1024, unit="tokens", latex="O", steps=LENGTHS)
+LENGTH = Parameter("prompt", say("prompt, at most"), 1024, unit="tokens", latex="L_1", steps=LENGTHS)
+OUTPUT = Parameter("answer", say("answer, at most"), 1024, unit="tokens", latex="O_1", steps=LENGTHS)
 
 
 def _slider(
@@ -139,17 +139,17 @@ KAPPA = Alias(
     _of_a_group(lambda g: kv_bytes_per_token(_W.model, g.kv_itemsize)),
 )
 BETA = Alias(
-    "beta",
+    "bandwidth",
     say("memory bandwidth"),
     r"\beta",
     _of_a_group(lambda g: catalog.accelerator(g.accelerator).bandwidth),
 )
-REACHED = Alias("reached", say("sequences that run"), "B'", _of_each(_reached_by))
+REACHED = Alias("batch", say("sequences that run"), "B", _of_each(_reached_by))
 CONTEXT = Alias("context", say("mean context"), "S", _context)
 ROWS = Alias("rows_time", say("products of more rows"), "t_m", _of_each(_rows_of))
 MEETING = Alias("meetings", say("all-reduces"), "t_a", _of_each(_all_reduces_of))
 PROMPT = Alias("prompt_time", say("one prompt"), "t_p", _of_each(_prompt_of))
-ANSWER = Alias("answer", say("mean answer"), "O'", _output)
+ANSWER = Alias("outputs", say("mean answer"), "O", _output)
 
 _weights = BYTES.sympy / (CARDS.sympy * BETA.sympy * ETA_W.sympy)
 _cache = REACHED.sympy * CONTEXT.sympy * KAPPA.sympy / (CARDS.sympy * BETA.sympy * ETA_KV.sympy)

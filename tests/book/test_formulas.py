@@ -140,8 +140,8 @@ def test_09_terms_are_those_of_the_law_at_every_row():
         preset = f.preset_values(group.name)
         assert preset["group"] == number
         for row in served.rows(group):
-            at = {**preset, "gpus": row["gpus"], "batch": row["concurrency"]}
-            at |= {"length": row["input_tokens"], "outputs": row["output_tokens"]}
+            at = {**preset, "gpus": row["gpus"], "users": row["concurrency"]}
+            at |= {"prompt": row["input_tokens"], "answer": row["output_tokens"]}
             assert f.evaluate("measured", **at) == row["tpot_s"]
             told = served.fitted(group).law(served.terms_of(row))
             assert f(**at) == pytest.approx(told, rel=0.015)  # sliders round, tables travel in few points
@@ -149,8 +149,8 @@ def test_09_terms_are_those_of_the_law_at_every_row():
 
 def test_09_what_nobody_measured_has_no_number():
     f = formulas.step_terms
-    assert math.isnan(f.evaluate("measured", group=1, gpus=8, batch=128))
-    assert math.isnan(f(group=1, gpus=1, batch=4))  # 70 GB leave an H100 no room in those runs
+    assert math.isnan(f.evaluate("measured", group=1, gpus=8, users=128))
+    assert math.isnan(f(group=1, gpus=1, users=4))  # 70 GB leave an H100 no room in those runs
 
 
 # ------------------------------------------------------------------------------ the long way round
