@@ -55,16 +55,16 @@ def test_every_known_mistake_is_refused_with_its_own_hint(value):
         ("2650", "near", "more than 1 % off"),
         ("2.73", "scale", "1,000 times too small"),
         ("2.73e9", "scale", "1,000,000 times too large"),
-        ("300", "generic", "try again"),
-        ("-2730.7", "generic", "try again"),
-        ("0", "generic", "try again"),
+        ("300", "generic", "None of the usual slips"),
+        ("-2730.7", "generic", "None of the usual slips"),
+        ("0", "generic", "None of the usual slips"),
         ("", "unreadable", "Type a number"),
         (" FLOP/byte", "unreadable", "Type a number"),
         ("2730,7", "unreadable", "“2730,7”"),
         ("2,73", "unreadable", "Decimals take a point"),
         ("2.730,7", "unreadable", "Decimals take a point"),
         ("about 2700", "unreadable", "“about 2700” is not a number"),
-        ("2730 GB/s", "unreadable", "is not a number"),
+        ("2730 GB/s", "unreadable", "doesn't measure what is asked for, which is in FLOP/byte"),
         ("1e999", "unreadable", "is not a number"),
         ("nan", "unreadable", "is not a number"),
         (".", "unreadable", "is not a number"),
@@ -153,7 +153,7 @@ def test_words_are_data():
     translated = rows("ex-words", words={"right": "对。", "check": "检查"})
     assert translated.judge("2730.7").status == "对。"
     assert translated.payload["words"]["check"] == "检查"
-    assert set(translated.payload["words"]) == set(NUMERIC)
+    assert set(NUMERIC) < set(translated.payload["words"])
 
 
 def test_the_page_gets_state_and_nothing_executable():

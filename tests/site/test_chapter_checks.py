@@ -1,5 +1,6 @@
 """Every self-check of every chapter, as it stands on the built page, keeps its promises."""
 
+import ast
 import copy
 import json
 from functools import cache
@@ -50,6 +51,31 @@ def on_page(site: Path, name: str) -> list[dict]:
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_the_checks_of_a_chapter_accept_the_answer_and_know_each_mistake(site, name):
     assert complaints(on_page(site, name)) == []
+
+
+def written(cells: list[str]) -> dict[str, int]:
+    """How many mistakes each question lists, as its cell is written: equal keys of a dict fall together."""
+    return {
+        ast.literal_eval(call.args[0]): len(given.value.keys)
+        for cell in cells
+        if "numeric(" in cell
+        for call in ast.walk(ast.parse(cell))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "numeric"
+        for given in call.keywords
+        if given.arg == "mistakes" and isinstance(given.value, ast.Dict)
+    }
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_no_mistake_is_lost_because_another_one_has_its_value(site, name):
+    notebook = json.loads((ROOT / name).with_suffix(".ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    kept = {check["id"]: len(check["mistakes"]) for check in numbers(on_page(site, name))}
+    assert {id: kept[id] for id in written(cells)} == written(cells)
+
+
+def test_mistakes_that_fall_together_are_counted_as_written():
+    assert written(['numeric("ex-1", mistakes={2 * 3: "Six.", 6: "Also six.", 7: "Seven."})']) == {"ex-1": 3}
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -1,0 +1,107 @@
+// The rule of book/widgets/judging.py, step for step; a test compares the two in a browser.
+import { fill, verdict } from "./check-frame.js";
+
+const SPLIT = /^([+-]?[0-9.,]*(?:e[+-]?[0-9]+)?)([^]*)$/;
+const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/;
+const THOUSANDS = /^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?$/;
+const UNIT = /^[a-zµ%×/-]+$/;
+const POWERS = Array.from({ length: 15 }, (_, i) => i + 1);
+
+const within = (value, target, tolerance) => Math.abs(value - target) <= tolerance * Math.abs(target);
+const off = (value, target) => Math.abs(value / target - 1);
+
+/** The verdict on an answer as typed: {kind, status, message, right}. */
+export function judge(payload, text) {
+  const value = read(payload, text);
+  if (typeof value !== "number") return value;
+  const { words, answer, tolerance } = payload;
+  const rounded = badlyRounded(payload, value);
+  if (within(value, answer, tolerance) && !(rounded && Number.isInteger(value)))
+    return verdict("right", words.right, payload.right);
+  const listed = known(payload, value);
+  if (listed) return listed;
+  if (rounded) return verdict("rounding", words.wrong, words[payload.rounding]);
+  let slip = null;
+  for (const one of payload.slips)
+    if (within(value, one.value, payload.slip_tolerance) && (!slip || off(value, one.value) < off(value, slip.value)))
+      slip = one;
+  if (slip) return verdict("slip", words.wrong, fill(words[slip.word], slip.names ?? {}));
+  if (within(value, answer, payload.near * tolerance))
+    return verdict("near", words.wrong, fill(words.near, { tolerance: payload.tolerance_text }));
+  const upsideDown = 1 / answer;
+  if (within(value, upsideDown, tolerance) || shift(value, upsideDown, tolerance))
+    return verdict("slip", words.wrong, words.upside_down);
+  return verdict("generic", words.wrong, payload.hint);
+}
+
+/** A listed mistake, or the right digits in the wrong place: the nearer one, the mistake if it is a tie. */
+function known(payload, value) {
+  const { words, answer, tolerance, mistakes } = payload;
+  const listed = mistakes.find((mistake) => within(value, mistake.value, tolerance));
+  const moved = shift(value, answer, tolerance);
+  if (listed && (!moved || off(value, listed.value) <= off(value, answer * 10 ** moved)))
+    return verdict("mistake", words.wrong, listed.hint);
+  if (moved) {
+    if (payload.unit === "%" && moved === -2) return verdict("scale", words.wrong, words.percent);
+    const name = `${payload.prefixed ? "" : "point_"}${moved > 0 ? "high" : "low"}`;
+    const factor = (10 ** Math.abs(moved)).toLocaleString("en");
+    return verdict("scale", words.wrong, fill(words[name], { factor }));
+  }
+  for (const mistake of mistakes) {
+    const prefix = shift(value, mistake.value, tolerance);
+    if (prefix && prefix % 3 === 0) return verdict("mistake", words.wrong, mistake.hint);
+  }
+  return null;
+}
+
+/** Whether it is the whole number that is asked for, not rounded, or rounded the other way. */
+function badlyRounded(payload, value) {
+  const beyond = value - payload.answer;
+  return {
+    down: beyond > 0 && beyond <= 1,
+    up: beyond >= -1 && beyond < 0,
+    whole: Math.abs(beyond) > 0 && Math.abs(beyond) < 1,
+    "": false,
+  }[payload.rounding];
+}
+
+/** The number that a reader typed, in the question's unit, or what to say if it can't be told. */
+function read(payload, text) {
+  const words = payload.words;
+  const said = { text: `“${text.trim()}”`, unit: payload.unit };
+  const plain = text.trim().replace(/\s+per\s+/g, "/").replace(/\s+/g, "").replaceAll("−", "-").replaceAll("μ", "µ");
+  let [, number, unit] = SPLIT.exec(plain.toLowerCase());
+  const factor = unit ? worth(payload.units, unit) : 1;
+  if (!number && (!unit || factor)) return verdict("unreadable", "", words.empty);
+  if (number.includes(",")) {
+    if (!THOUSANDS.test(number)) return verdict("unreadable", "", fill(words.comma, said));
+    number = number.replaceAll(",", "");
+  }
+  if (!NUMBER.test(number) || !Number.isFinite(Number(number)) || !(factor || UNIT.test(unit)))
+    return verdict("unreadable", "", fill(words.unreadable, said));
+  if (!factor) return verdict("unreadable", "", fill(payload.unit ? words.unit : words.no_unit, said));
+  return Number(number) * factor;
+}
+
+/** What a typed unit is worth in the question's; 0 if it doesn't measure the same. */
+function worth(units, typed) {
+  if (Object.hasOwn(units.whole, typed)) return units.whole[typed];
+  const parts = typed.split("/");
+  if (parts.length !== units.parts.length) return 0;
+  let factor = 1;
+  for (const [i, part] of parts.entries()) {
+    if (!Object.hasOwn(units.parts[i], part)) return 0;
+    factor = i === 0 ? factor * units.parts[i][part] : factor / units.parts[i][part];
+  }
+  return factor;
+}
+
+/** How many powers of ten `value` is above `target`, the digits being the same; 0 if they aren't. */
+function shift(value, target, tolerance) {
+  for (const power of POWERS) {
+    const factor = Number(`1e${power}`);
+    if (within(value / factor, target, tolerance)) return power;
+    if (within(value * factor, target, tolerance)) return -power;
+  }
+  return 0;
+}
