@@ -140,7 +140,7 @@ def test_a_picture_shows_itself_with_caption_and_number():
     assert one.svg in shown
     assert 'id="figure-1-1"' in shown
     assert "Look at the line." in shown
-    assert "figcaption>" not in drawn("machine")._repr_html_().replace(".rl-picture figcaption", "")
+    assert "figcaption>" not in drawn("machine")._repr_html_().replace(".rl-drawing figcaption", "")
     with pytest.raises(ValueError, match="needs a caption"):
         drawn("machine", number="1.1")
 

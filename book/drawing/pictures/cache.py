@@ -5,7 +5,7 @@ from __future__ import annotations
 from book import catalog, serving
 from book.catalog import Model
 from book.drawing.number_text import gigabytes, number, si
-from book.drawing.pictures.canvas import Picture, box, finished, line, path, rect, text
+from book.drawing.pictures.canvas import PHONE_TYPE, Picture, box, finished, line, path, rect, text
 from book.say import say
 
 _LEFT, _WIDE, _FLOOR, _GAP = 23, 658, 292, 3
@@ -60,7 +60,8 @@ def cache(
     names = []
     y = float(_FLOOR - _GAP)
     for i, height in enumerate(heights):
-        names.append(text(_LEFT + _WIDE - pitch / 2 - 3, y - height / 2, str(i + 1), "b on m"))
+        if height > PHONE_TYPE:  # else there is no room for it
+            names.append(text(_LEFT + _WIDE - pitch / 2 - 3, y - height / 2, str(i + 1), "b on m"))
         y -= height + _GAP
     rows = [box(24 + 16 * i, 12 + 18 * r, 12, 13) for r in range(requests) for i in range(10 - 2 * r)]
     new = [box(24 + 16 * (10 - 2 * r) + 0.5, 12.5 + 18 * r, 11, 12) for r in range(requests)]

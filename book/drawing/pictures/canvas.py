@@ -89,12 +89,12 @@ class Picture:
     def _repr_html_(self) -> str:
         below = captions.below(self.caption, self.number)
         frame = (
-            ".rl-picture{margin:1em 0;max-width:44rem}"
-            ".rl-picture figcaption{font-size:.9em;font-family:var(--book-sans,inherit);margin-top:.4em;"
+            ".rl-drawing{margin:1em 0;padding:0;max-width:44rem}"
+            ".rl-drawing figcaption{font-size:.9em;font-family:var(--book-sans,inherit);margin-top:.4em;"
             "text-align:left;color:var(--rl-dim,inherit)}"
         )
         style = f"<style>{css()}{frame}</style>"
-        return f'<figure class="rl-picture"{below.attribute}>{style}{self.svg}{below.html}</figure>'
+        return f'<figure class="rl-drawing"{below.attribute}>{style}{self.svg}{below.html}</figure>'
 
     def __repr__(self) -> str:
         return f"Picture: {self.title}"

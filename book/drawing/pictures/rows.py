@@ -10,7 +10,7 @@ from book.drawing.number_text import number, si
 from book.drawing.pictures.canvas import Picture, finished, line, path, rect, text
 from book.say import say
 
-_LEFT, _WIDE, _TOP, _PITCH = 152, 536, 104, 74
+_LEFT, _WIDE, _TOP, _PITCH = 172, 516, 104, 74
 
 
 def rows(

@@ -38,12 +38,13 @@ def tiles(
         )
     issued = cost.linear_issued(m, k, n, block_m=16, block_n=block_n, block_k=block_k, splits=splits)
     wide, high = _SIDE / strips, _SIDE / splits
-    px, py, thin = _X + _SIDE - wide, _Y + high, high / steps
+    marked = (splits - 1) // 2  # the piece whose walk is shown
+    px, py, thin = _X + _SIDE - wide, _Y + marked * high, high / steps
     walks = [
         arrow((_X + (s + 0.5) * wide, _Y + p * high + 10), (_X + (s + 0.5) * wide, _Y + (p + 1) * high - 10))
         for s in range(strips)
         for p in range(splits)
-        if (s, p) != (strips - 1, 1)
+        if (s, p) != (strips - 1, marked)
     ]
     sums = 464
     bottom = sums + _SUM_PITCH * splits
@@ -124,7 +125,7 @@ def tiles(
         path(arrow((324, 434), (324, 458))),
         path([box(_X, sums + _SUM_PITCH * p, _SIDE, _SUM) for p in range(splits)], "fd half"),
         path([line(_X + s * wide, sums, _X + s * wide, bottom - 4) for s in range(1, strips)], "sb"),
-        path(box(px, sums + _SUM_PITCH, wide, _SUM), "si"),
+        path(box(px, sums + marked * _SUM_PITCH, wide, _SUM), "si"),
         text(136, (sums + bottom) / 2 - 2, say("{splits} partial\nsums, fp32", splits=facts["splits"]), "e"),
         text(530, (sums + bottom) / 2 - 2, say("{moved} out,\n{moved} back", moved=moved)),
         path(arrow((324, bottom + 1), (324, bottom + 27))),
