@@ -22,6 +22,7 @@ UNITS = (
     ("teraflops_per_second", "flops_per_s", 12),
 )
 WORDS = ("weights", "decoding")  # columns that hold text
+WAY = ("who", "how", "engine", "kernel", "precision")  # what every series says of how it came about
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class Series:
     accelerator, model: ids in this catalog, or None. dtype: of the operands, None if mixed or unsaid.
     fixed: what is the same at all points. columns: names of a point's values, in SI units.
     points: one mapping a row, column -> value. about: what was done. table: where in the source.
+    who, how, engine, kernel, precision: who measured and in what way (warm-ups, runs, graph or not),
+    with which engine and version, which kernel by the source's own label, and in which formats. Each
+    is a phrase to print; "not said" where the source is silent.
     """
 
     kind: str
@@ -43,6 +47,11 @@ class Series:
     points: tuple[Mapping[str, Any], ...]
     table: str
     sources: tuple[Source, ...]
+    who: str
+    how: str
+    engine: str
+    kernel: str
+    precision: str
 
     @property
     def source(self) -> str:
@@ -57,13 +66,24 @@ def load_published(
     document = read(path)
     sources = document.get("sources") or {}
     known = {"accelerator": list(accelerators), "model": list(models)}
-    kinds = {k: v for k, v in document.items() if k not in ("schema_version", "sources")}
+    ways = {name: _way(path.name, name, body) for name, body in (document.get("ways") or {}).items()}
+    kinds = {k: v for k, v in document.items() if k not in ("schema_version", "sources", "ways")}
     return MappingProxyType(
-        {kind: _kind(path.name, kind, body, sources, known) for kind, body in kinds.items()}
+        {kind: _kind(path.name, kind, body, sources, known, ways) for kind, body in kinds.items()}
     )
 
 
-def _kind(file: str, kind: str, body: Any, sources: Mapping[str, str], known: dict) -> tuple[Series, ...]:
+def _way(file: str, name: str, body: Any) -> Mapping[str, str]:
+    """How several series were measured: a phrase for each word of WAY."""
+    row = Row(f"{file}, ways.{name}", body)
+    made = {word: row.text(word) for word in WAY}
+    row.finish()
+    return MappingProxyType(made)
+
+
+def _kind(
+    file: str, kind: str, body: Any, sources: Mapping[str, str], known: dict, ways: Mapping
+) -> tuple[Series, ...]:
     group = Row(f"{file}, {kind}", body, sources)
     about, columns, entries = group.text("about"), group.items("columns"), group.items("series")
     group.finish()
@@ -72,12 +92,12 @@ def _kind(file: str, kind: str, body: Any, sources: Mapping[str, str], known: di
             f"{file}, {kind}: series = []: nothing published here; add a series or drop the kind."
         )
     return tuple(
-        _series(Row(f"{file}, {kind}[{i}]", entry, sources), kind, about, columns, known)
+        _series(Row(f"{file}, {kind}[{i}]", entry, sources), kind, about, columns, known, ways)
         for i, entry in enumerate(entries)
     )
 
 
-def _series(row: Row, kind: str, about: str, columns: tuple[str, ...], known: dict) -> Series:
+def _series(row: Row, kind: str, about: str, columns: tuple[str, ...], known: dict, ways: Mapping) -> Series:
     references = {name: row.text(name, optional=True) or None for name in known}
     for name, value in references.items():
         if value is not None and value not in known[name]:
@@ -99,6 +119,7 @@ def _series(row: Row, kind: str, about: str, columns: tuple[str, ...], known: di
         points=tuple(_point(row, i, point, columns, si) for i, point in enumerate(points)),
         table=row.text("table"),
         sources=row.cited(),
+        **ways[row.choice("way", tuple(ways))],
     )
     row.finish()
     return made

@@ -144,12 +144,14 @@ SERIES = ("linear", "series", 0)
         ((*SERIES, "points", 0, 1), -51.64, ["points[0].microseconds = -51.64", "must be positive"]),
         ((*SERIES, "points", 0, 1), "51.64", ["points[0].microseconds", "not a number"]),
         ((*SERIES, "fixed", "k"), 0, ["fixed.k = 0", "must be positive"]),
+        ((*SERIES, "way"), "gem", ["way = 'gem'", "not known", "gemm"]),
+        ((*SERIES, "way"), DROP, ["way is missing"]),
         ((*SERIES, "acelerator"), "h100_sxm", ["unknown field", "accelerator"]),
     ],
 )
 def test_a_broken_published_series(tmp_path, path, value, words):
     document = copy.deepcopy(_whole("published.yaml"))
-    document = {k: document[k] for k in ("schema_version", "sources", "linear")}
+    document = {k: document[k] for k in ("schema_version", "sources", "ways", "linear")}
     _put(document, path, value)
     file = _write(tmp_path, "published.yaml", document)
     known = {"accelerators": ["t4", "h100_sxm", "h200_sxm"], "models": ["llama3.1-8b", "phi4"]}
