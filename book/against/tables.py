@@ -24,7 +24,7 @@ REASONS = {
     verdicts.FITS_IN_L2: say("in L2"),
     verdicts.PARTLY_IN_L2: say("partly in L2"),
     verdicts.SKEWED: say("skewed routing"),
-    verdicts.GROUP_LIMITED: say("half of the expert groups"),
+    verdicts.GROUP_LIMITED: say("half the experts"),
     verdicts.HALF_THE_CACHE: say("half of the cache"),
     verdicts.FEWER_RAN: say("fewer ran than asked"),
     verdicts.UNEXPLAINED: say("no reason found"),
@@ -130,20 +130,69 @@ def judged_here() -> Table:
     return table(lines, columns, say("rows of H100 and H200 that the catalog holds, judged anew"))
 
 
-def why() -> Table:
-    """Each reason with its criterion."""
+def why() -> str:
+    """Each reason with its criterion, as a Markdown list, the most frequent first."""
     there = digest.reasons(digest.groups())
-    lines = [
-        {"reason": label, "rows": there[reason], "means": verdicts.REASONS[reason]}
-        for reason, label in REASONS.items()
-        if there[reason]
-    ]
+    return "\n".join(
+        say(
+            "- **{reason}**, {rows} rows. {means}",
+            reason=REASONS[reason],
+            rows=f"{rows:,}",
+            means=verdicts.REASONS[reason],
+        )
+        for reason, rows in there.most_common()
+    )
+
+
+def own_misses() -> Table:
+    """Errors of the laws of chapter 09: on held-out halves, and on a model that they were not fitted to."""
+    from book.catalog.measured import steps
+    from book.serving import served, step_law
+
+    lines = []
+    for group in served.GROUPS:
+        rows = served.rows(group)
+        two = step_law.fit([served.floor_of(r) for r in rows], [r["tpot_s"] for r in rows], relative=True)
+        four = served.fitted(group).held_out()
+        lines.append(
+            {
+                "rows": say("Llama-3.1-70B, {group}", group=group.name),
+                "count": len(rows),
+                "two": float(two.held_out().mean()),
+                "four": float(four.mean()),
+                "worst": float(four.max()),
+            }
+        )
+    small = [{**row, "model": "llama3.1-8b"} for row in steps.llama_8b()]
+    told = list(zip(small, served.predict(small), strict=True))
+    for card, engine in dict.fromkeys((r["accelerator"], r["engine"]) for r in small):
+        misses = [
+            abs(p.tpot / r["tpot_s"] - 1)
+            for r, p in told
+            if (r["accelerator"], r["engine"]) == (card, engine) and not isinstance(p, str)
+        ]
+        where = f"{catalog.accelerator(card).short_name}, {engine}"
+        lines.append(
+            {
+                "rows": say("Llama-3.1-8B, {group}, not fitted", group=where),
+                "count": len(misses),
+                "two": None,
+                "four": sum(misses) / len(misses),
+                "worst": max(misses),
+            }
+        )
     columns = [
-        Column("reason", say("reason")),
-        Column("rows", say("rows"), _whole),
-        Column("means", say("what is computed")),
+        Column("rows", say("rows")),
+        Column("count", say("how many"), _whole),
+        Column("two", say("two numbers"), _percent),
+        Column("four", say("four numbers"), _percent),
+        Column("worst", say("worst row"), _percent),
     ]
-    return table(lines, columns)
+    return table(lines, columns, say("mean error of a step's time, by this book's own laws"))
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
 
 
 def _whole(value: float) -> str:

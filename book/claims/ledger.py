@@ -50,7 +50,6 @@ def table(chapter: str = "") -> Html:
         Heading(say("as printed"), numeric=False),
         Heading(say("exact"), numeric=False, title=say("computed when this page was built")),
         Heading(say("why"), numeric=False),
-        Heading(say("chapter"), numeric=False),
         Heading(say("seen in"), numeric=False),
     )
     # Those that hold come after those that don't: nobody needs to be warned of them.
@@ -66,6 +65,7 @@ def row(claim: Claim) -> tuple[Cell, ...]:
     # Both words stand here whole, so that a second language finds them.
     shown = f'<span class="trap">{say("wrong")}</span>' if verdict == "wrong" else say("right")
     here = f'<a href="#claim-{claim.id}" title="{say("a link to this row")}">{shown}</a>'
+    here += f"<small>{say('chapter {number}', number=claim.chapter)}</small>"
     exact = f'<span title="{html.escape(claim.expression())}">{html.escape(claim.exact_text())}</span>'
     seen = html.escape(PLACES[claim.seen])
     if claim.link:
@@ -76,7 +76,6 @@ def row(claim: Claim) -> tuple[Cell, ...]:
         Cell(html.escape(claim.printed), claim.printed),
         Cell(exact),
         Cell(_wrapped(claim.why), claim.why),
-        Cell(claim.chapter, claim.chapter),
         Cell(seen, PLACES[claim.seen]),
     )
 

@@ -202,12 +202,14 @@ border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-backgr
 
 # A row of a long table on a phone: its cells one below the other, each after its heading.
 _FILTERED_CSS = """
+.rl-filtered tbody small{display:block;font-weight:400;color:var(--rl-dim,inherit);white-space:nowrap}
 .rl-filtered tr:target{outline:2px solid var(--rl-predicted,currentColor);outline-offset:-2px}
 .rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap}
 .rl-filter input{font:inherit;padding:.35em .6em;border:1px solid var(--rl-dim,#8888);border-radius:4px;
 background:var(--rl-background,transparent);color:inherit;min-width:12em}
 @media (max-width:640px){
 .rl-filtered table,.rl-filtered tbody,.rl-filtered tr,.rl-filtered td,.rl-filtered tbody th{display:block}
+.rl-filtered caption{display:block}
 .rl-filtered thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .rl-filtered tbody tr{border:1px solid var(--rl-line,#8886);border-radius:6px;
 padding:.4em .6em;margin:0 0 .8em}

@@ -246,3 +246,10 @@ def test_a_quantile_is_that_of_the_rows():
     counts = np.histogram(ratios, bins=50, range=(0, 1))[0].tolist() + [0]
     for share in (0.05, 0.5, 0.95):
         assert abs(digest.quantile(np.array(counts), share) - np.quantile(ratios, share)) < 0.02
+
+
+def test_the_page_shows_where_the_books_own_laws_miss():
+    shown = tables.own_misses()
+    assert sum(int(row[1].replace(",", "")) for row in shown.cells) == 177 + 244
+    fitted = [row for row in shown.cells if row[2]]
+    assert all(float(row[3].split()[0]) < 4 < float(row[2].split()[0]) for row in fitted)

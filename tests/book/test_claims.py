@@ -144,7 +144,7 @@ def test_the_table_of_one_chapter():
 
 def test_the_place_where_a_number_was_seen_stands_in_its_row():
     claim = wrong("a", "S", "2", lambda: 1 + 2, "It is three.", seen="forum", link="https://example.org/a")
-    verdict, _, _, exact, why, _, seen = row(claim)
+    verdict, _, _, exact, why, seen = row(claim)
     assert seen.html == '<a href="https://example.org/a">a forum</a>'
     assert "It is three." in why.html
     assert 'title="1 + 2"' in exact.html and verdict.key == "wrong"
