@@ -13,8 +13,8 @@ from typing import Any
 from book import cost
 from book.drawing.number_text import si
 from book.drawing.tables import Column, Table, table
-from book.say import say
-from kernels.evidence import tables
+from book.say import say, translated
+from kernels.evidence import cpu_dial, tables
 from kernels.evidence.timed import cpu as timing
 from kernels.evidence.timed.ceilings import Ceilings
 from kernels.evidence.timed.clocks import Clock, Gain, Timing, WallClock, gain
@@ -77,6 +77,10 @@ class CpuRoofline:
         few, many = self.linear[1], self.linear[-1]
         return f"{_few(few, self.gain(few['m']))} {_many(many, self.gain(many['m']))}"
 
+    def finding_of(self, which: str) -> str:
+        """What the times of one series say, whatever it is. which: "linear" (as `finding`) or "dial"."""
+        return {"linear": lambda: self.finding, "dial": lambda: cpu_dial.finding(self)}[which]()
+
     def points(self, which: str = "linear") -> list[dict[str, Any]]:
         """One series for the explorer. which: "linear" or "dial"."""
         series = {"linear": self.linear, "dial": self.dial}[which]
@@ -85,7 +89,8 @@ class CpuRoofline:
     def figure(self, *which: str, caption: str = "", number: str = "") -> Any:
         """One matplotlib figure: the measured roof and the points. which: "dial", "linear" or both.
 
-        caption, number: as `book.drawing.svg.show` has them.
+        caption, number: as `book.drawing.svg.show` has them. What the times show is added to both the
+        alt text and, for the dial, the caption: a caption that is written beforehand can't know it.
         """
         from book.drawing import (
             captions,
@@ -101,7 +106,10 @@ class CpuRoofline:
         )
         rises = [_rise(name, {"dial": self.dial, "linear": self.linear}[name], tops) for name in names]
         series = [s for name in names for s in self.points(name)]
-        made = figures.roofline([tops.roof(LABEL)], series, alt=" ".join([alt, *rises]))
+        found = [self.finding_of(name) for name in names]
+        made = figures.roofline([tops.roof(LABEL)], series, alt=" ".join([alt, *rises, *found]))
+        if caption and "dial" in names:
+            caption = f"{translated(caption)} {self.finding_of('dial')}"
         return captions.put(made, caption, number)
 
     def table(self) -> Table:

@@ -1,10 +1,11 @@
 """The roofline of this CPU: what is measured, and what is said of it, whatever the machine shows."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
-from kernels.evidence import cpu
+from kernels.evidence import cpu, cpu_dial
 from kernels.evidence.timed import cpu as timing
 from kernels.evidence.timed.clocks import Timing, gain
 from tests.kernels.fakes import Says
@@ -86,7 +87,7 @@ def test_it_says_whose_machine_and_whose_kernels(line):
 
 def test_the_figure_shows_both_series_or_the_one_that_was_asked_for(line):
     def points(figure):
-        return {len(one.get_xdata()) for one in figure.axes[0].get_lines() if one.get_marker() == "o"}
+        return {len(one.get_xdata()) for one in figure.axes[0].get_lines() if one.get_marker() in ("o", "s")}
 
     assert points(line.figure()) >= {2, 3} and points(line.figure("linear")) >= {3}
     assert 2 not in points(line.figure("linear"))
@@ -114,6 +115,56 @@ def test_what_is_said_follows_from_the_times(line, two, many, noise, said):
     it = made(line, two=two, many=many, noise=noise)
     for words in said:
         assert words in it.finding and words in repr(it) and words in it._repr_html_()
+
+
+def dialled(line, *rates, noise=0.01):
+    """The same run, with a dial whose intensities double from 1 and whose quiet runs had these FLOP/s.
+
+    The roof is 32 FLOP/s high and 4 bytes/s steep, so its ridge is at 8 FLOP/byte.
+    """
+    points = tuple(
+        {"k": 4, "intensity": 2.0**i, "flops_per_s": r, "seconds": 1.0, "low": 1.0, "high": 1 + noise}
+        for i, r in enumerate(rates)
+    )
+    tops = dataclasses.replace(line.ceilings, peak=32.0, bandwidth=4.0)
+    return SimpleNamespace(dial=points, ceilings=tops)
+
+
+@pytest.mark.parametrize(
+    ("rates", "noise", "said"),
+    [
+        ((4, 8, 16, 30, 32), 0.01, ["8 times the intensity, the rate grew 7.5 times: a slope", ": a roof."]),
+        (
+            (0.4, 2, 8, 20, 32),
+            0.01,
+            ["the rate grew 50 times. That is no slope", "10% of what", "reach a roof"],
+        ),
+        (
+            (4, 4.1, 4.2, 4.3, 4.4),
+            0.01,
+            ["the rate grew only 1.07 times", "binds before memory", ": a roof."],
+        ),
+        ((2, 8, 16, 30, 32), 0.9, ["the rate grew 15 times, but the times scatter too much", "too busy"]),
+    ],
+)
+def test_what_is_said_of_the_dial_follows_from_its_times(line, rates, noise, said):
+    it = dialled(line, *rates, noise=noise)
+    for words in said:
+        assert words in cpu_dial.finding(it)
+
+
+def test_a_ridge_that_leaves_one_point_on_its_left_shows_no_slope(line):
+    it = dialled(line, 4, 4, 4)
+    it.ceilings = dataclasses.replace(it.ceilings, peak=4.0)  # the ridge is at 1
+    assert "fewer than two points" in cpu_dial.finding(it) and "shows no slope" in cpu_dial.finding(it)
+
+
+def test_the_dials_figure_says_in_caption_and_alt_text_what_its_run_showed(line):
+    figure = line.figure("dial", caption="The dial.", number="1.1")
+    assert figure.caption == f"The dial. {line.finding_of('dial')}"
+    assert line.finding_of("dial") in figure.get_label()
+    assert line.figure("linear", caption="Rows.", number="2.1").caption == "Rows."
+    assert line.finding_of("linear") == line.finding in line.figure("linear").get_label()
 
 
 def test_a_gain_is_sure_only_beyond_the_noise():

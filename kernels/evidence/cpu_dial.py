@@ -1,0 +1,105 @@
+"""What the dial of `kernels.evidence.cpu` shows: a slope, a roof, or neither, said from the times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from book.say import say
+from kernels.evidence.timed.ceilings import Ceilings
+
+STEEP = 0.25  # how far the exponent of a slope may be from 1, that of a bandwidth
+LEVEL = 1.25  # times the rate, at most, from the last point but one to the last, if that is a roof
+Points = Sequence[Mapping[str, Any]]
+
+
+class Turned(Protocol):
+    """What was measured: the dial's points, rising in intensity, and the ceilings of the same run."""
+
+    @property
+    def dial(self) -> Points: ...
+
+    @property
+    def ceilings(self) -> Ceilings: ...
+
+
+def finding(measured: Turned) -> str:
+    """How the rate goes with the intensity left of the measured ridge, and whether it levels off."""
+    tops = measured.ceilings
+    ridge = tops.peak / tops.bandwidth
+    below = [p for p in measured.dial if p["intensity"] <= ridge]
+    first = [_slope(below), _share(below[0], tops)] if len(below) > 1 else [_no_slope(ridge)]
+    return " ".join([*first, _level(measured.dial)])
+
+
+def _rate(point: Mapping[str, Any]) -> float:
+    """FLOP/s of the quiet runs."""
+    return point["flops_per_s"] * point["seconds"] / point["low"]
+
+
+def _no_slope(ridge: float) -> str:
+    return say(
+        "The ridge of this run is at {ridge:.2g} FLOP/byte, and fewer than two points lie left of it: this "
+        "run shows no slope.",
+        ridge=ridge,
+    )
+
+
+def _slope(below: Points) -> str:
+    first, last = below[0], below[-1]
+    turned, grown = last["intensity"] / first["intensity"], _rate(last) / _rate(first)
+    exponent = math.log(grown) / math.log(turned)
+    noise = sum(math.log(p["high"] / p["low"]) for p in (first, last)) / math.log(turned)
+    values = {"low": first["intensity"], "high": last["intensity"], "turned": turned, "grown": grown}
+    if abs(exponent - 1) <= STEEP:
+        return say(
+            "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew "
+            "{grown:.3g} times: a slope, as a bandwidth gives.",
+            **values,
+        )
+    if abs(exponent - 1) <= STEEP + noise:
+        return say(
+            "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew "
+            "{grown:.3g} times, but the times scatter too much to tell whether that is the slope of a "
+            "bandwidth: this machine was too busy to show it.",
+            **values,
+        )
+    if exponent > 1:
+        return say(
+            "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew "
+            "{grown:.3g} times. That is no slope of a bandwidth: something else than memory holds torch up "
+            "at the narrow matrices, so this run does not show the left side of the roofline.",
+            **values,
+        )
+    return say(
+        "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew only "
+        "{grown:.3g} times. That is less than a bandwidth gives: something else binds before memory does, "
+        "so this run does not show the left side of the roofline.",
+        **values,
+    )
+
+
+def _share(point: Mapping[str, Any], tops: Ceilings) -> str:
+    return say(
+        "At {low:.2g} FLOP/byte it reached {share:.0%} of what the measured bandwidth allows.",
+        low=point["intensity"],
+        share=point["flops_per_s"] / (tops.bandwidth * point["intensity"]),
+    )
+
+
+def _level(points: Points) -> str:
+    before, last = points[-2:]
+    turned, grown = last["intensity"] / before["intensity"], _rate(last) / _rate(before)
+    if grown <= LEVEL:
+        return say(
+            "The last {turned:.2g} times the intensity changed the rate by a factor of {grown:.2f}: a roof.",
+            turned=turned,
+            grown=grown,
+        )
+    return say(
+        "At the last point the rate still grew {grown:.2f} times for {turned:.2g} times the intensity: this "
+        "run does not reach a roof.",
+        turned=turned,
+        grown=grown,
+    )
