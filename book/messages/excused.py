@@ -16,6 +16,7 @@ EXCUSED: tuple[Excuse, ...] = (
     # developers' and instructors' own command lines
     ("book/against/__main__.py", "", "a developer's command"),
     ("book/messages/", "", "a developer's command"),
+    ("book/notebook/sentences.py", "", "a developer's command"),
     ("book/site/browser.py", "", "a developer's command"),
     ("book/site/outputs.py", "", "a developer's command"),
     ("book/site/picture.py", "", "a developer's command"),
