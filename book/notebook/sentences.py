@@ -3,7 +3,7 @@
 A sentence with "at least", "the same", "seldom" or "every" in it is a claim. In a chapter it needs an
 assertion of that kind (`comparatives`) in a code cell beside it, between the same two headings; a
 sentence that code says needs one in its own cell, or another wording for another outcome. Elsewhere,
-and where that can't be, it needs a reason in `reasons.yaml`: the sentence, and why it is true.
+and where that can't be, it needs a reason in `reasons/NAME.yaml`: the sentence, and why it is true.
 
     python -m book.notebook.sentences                                   # all that have neither
     python -m book.notebook.sentences chapters/02-linear-layers.ipynb   # of one file
@@ -17,7 +17,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ import yaml
 from book.notebook.comparatives import Need, asserted, words
 
 ROOT = Path(__file__).resolve().parents[2]
-REASONS = Path(__file__).with_name("reasons.yaml")
+REASONS = Path(__file__).with_name("reasons")
 PAGES = ("index.md", "book/pages")
 LEDGER = "book/claims"
 # What a cell shows. A question's givens are none of these, nor what it offers to be picked.
@@ -83,17 +82,24 @@ def files(root: Path = ROOT) -> list[Path]:
     ]
 
 
-@cache
-def reasons() -> dict[str, dict[str, str]]:
-    """{file: {sentence: why it is true}}, as recorded."""
-    read = yaml.safe_load(REASONS.read_text(encoding="utf-8")) or {}
-    return {path: dict(given) for path, given in read.items()}
+def reasons(path: Path, folder: Path = REASONS) -> dict[str, str]:
+    """{sentence: why it is true} of a file, as recorded beside this module under the file's own name.
+
+    Raises ValueError for a reason that is empty.
+    """
+    recorded = folder / f"{path.stem}.yaml"
+    read = yaml.safe_load(recorded.read_text(encoding="utf-8")) if recorded.exists() else None
+    given = {str(sentence): str(why or "").strip() for sentence, why in (read or {}).items()}
+    for sentence, why in given.items():
+        if not why:
+            raise ValueError(f"{recorded.name}: the reason for {sentence!r} is empty; say why it is true.")
+    return given
 
 
-def complaints(path: Path, root: Path = ROOT) -> list[str]:
+def complaints(path: Path, root: Path = ROOT, folder: Path = REASONS) -> list[str]:
     """Claims of a file without an assertion or a reason, and reasons whose sentence is gone, a text each."""
     claims = unsupported(path, root)
-    given = reasons().get(path.relative_to(root).as_posix(), {})
+    given = reasons(path, folder)
     said = {claim.sentence for claim in claims}
     return [str(claim) for claim in claims if claim.sentence not in given] + [
         f"{path.name}: a reason is given for a sentence that no longer needs one or isn't there: {sentence!r}"
