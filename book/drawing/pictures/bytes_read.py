@@ -49,7 +49,7 @@ def bytes(model: str | Model = "llama3.1-8b", card: str = "h100_sxm") -> Picture
     }
     return finished(
         "bytes",
-        _TOP + _HIGH + 152,
+        _TOP + _HIGH + 142,
         say(
             "A decode step of {model} reads {read} of its {total}: every layer and the head, one row of "
             "the input table",
@@ -61,7 +61,7 @@ def bytes(model: str | Model = "llama3.1-8b", card: str = "h100_sxm") -> Picture
             "All weights of {model} in bf16 as one block, areas being bytes. {layers} slices are the "
             "layers; in each the MLP, {mlp} in all, lies over attention, {attention} with the norms. Then "
             "the head, {head}. Last, only outlined, the input table, {table}, of which a step reads one "
-            "row a sequence. So a step reads {read}, which takes an {card} {time} at its full bandwidth. "
+            "row a sequence. So a step reads {read}, which takes the {card} {time} at its full bandwidth. "
             "The KV cache, which comes on top, is left out.",
             model=m.name,
             layers=facts["layers"],
@@ -103,7 +103,6 @@ def bytes(model: str | Model = "llama3.1-8b", card: str = "h100_sxm") -> Picture
         ),
         path(
             arrow(
-                (684, _TOP + _HIGH + 34),
                 (x_table + table * unit / 2, _TOP + _HIGH + 34),
                 (x_table + table * unit / 2, _TOP + _HIGH + 4),
             )
@@ -116,9 +115,9 @@ def bytes(model: str | Model = "llama3.1-8b", card: str = "h100_sxm") -> Picture
         ),
         text(
             352,
-            _TOP + _HIGH + 82,
+            _TOP + _HIGH + 74,
             say(
-                "Read in a step: {read}, so at least {time}\non an {card}, for one sequence or for many.",
+                "Read in a step: {read}, so at least {time}\non the {card}, for one sequence or for many.",
                 read=facts["read"],
                 time=facts["time"],
                 card=facts["card"],

@@ -81,7 +81,7 @@ def phases(rows: int = 1024, width: int = 4096, card: str = "h100_sxm") -> Pictu
             "in bf16; the side faces are the input x and the output y; the height is the number of rows, "
             "and the volume is the arithmetic. Prefill, {rows} rows: a slab, {bytes} on its faces, {flops} "
             "inside, {intensity} FLOPs for each byte. Decode, one row: a sheet thinner than the line that "
-            "draws its edge, {one_bytes} and {one_flops}, {one_intensity} for each byte. {card} balances "
+            "draws its edge, {one_bytes} and {one_flops}, {one_intensity} for each byte. The {card} balances "
             "at {ridge}: of these two, prefill has arithmetic for its limit and decode has memory.",
             rows=number(rows),
             width=number(width),
@@ -100,7 +100,7 @@ def phases(rows: int = 1024, width: int = 4096, card: str = "h100_sxm") -> Pictu
             "in bf16; the side faces are the input x and the output y; the height is the number of rows, "
             "and the volume is the arithmetic. {rows} rows: {bytes} on the faces, {flops} inside, "
             "{intensity} FLOPs for each byte. One row: {one_bytes} and {one_flops}, {one_intensity} for "
-            "each byte. {card} balances at {ridge}: memory is the limit of both.",
+            "each byte. The {card} balances at {ridge}: memory is the limit of both.",
             rows=number(rows),
             width=number(width),
             bytes=left[0],
@@ -125,7 +125,7 @@ def phases(rows: int = 1024, width: int = 4096, card: str = "h100_sxm") -> Pictu
             412,
             say(
                 "The same weights are read for {rows} rows and for one.\n"
-                "{card} balances at {ridge} FLOPs for each byte.",
+                "The {card} balances at {ridge} FLOPs for each byte.",
                 rows=number(rows),
                 card=a.short_name,
                 ridge=ridge,

@@ -51,7 +51,7 @@ def roof(card: str = "h100_sxm", dtype: str = "bf16") -> Picture:
         "roof",
         floor + 136,
         say(
-            "The roofline of an {card}: the path from memory is a slope, and its peak a roof",
+            "The roofline of the {card}: the path from memory is a slope, and its peak a roof",
             card=facts["card"],
         ),
         say(

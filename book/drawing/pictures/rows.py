@@ -65,7 +65,7 @@ def rows(
             critical=facts["critical"],
         ),
         say(
-            "Steps of {model} on an {card} in bf16 that differ in their rows only. For each two bars to "
+            "Steps of {model} on the {card} in bf16 that differ in their rows only. For each two bars to "
             "one scale: reading the weights, {reading} however many rows there are, and multiplying them. "
             "The longer of the two is the least that the step can take, if they overlap. Multiplying "
             "takes: {each}. Both are equal at {critical} rows. The cache, attention and activations are "

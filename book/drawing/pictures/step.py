@@ -77,7 +77,7 @@ def step(
             piece=facts["piece"],
         ),
         say(
-            "Two lines of time to one scale, of {model} on an {card}: {users} users with {context} tokens "
+            "Two lines of time to one scale, of {model} on the {card}: {users} users with {context} tokens "
             "each, of whom {people} are drawn as rows, and a newcomer with a prompt of {prompt}. A step "
             "gives each user one token and takes {usual}. Above, one step has the whole prompt in it and "
             "takes {whole}; nobody gets a token meanwhile. Below, the prompt goes in as {chunks} chunks of "

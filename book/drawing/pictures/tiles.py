@@ -68,8 +68,8 @@ def tiles(
             "A weight of {k} by {n} is cut into {strips} strips of {block_n} columns, and each strip into "
             "{splits} pieces of {piece} rows: {programs} programs. Each walks down its own piece, tile by "
             "tile ({steps} tiles of {block_k} by {block_n}), so every weight is read once. Without the cut "
-            "there would be {strips} programs for the {sms} multiprocessors of {card}. The price, for {m} "
-            "rows: {splits} partial sums of the output in fp32, {moved} written and as much read back, "
+            "there would be {strips} programs for the {sms} multiprocessors of the {card}. The price, for "
+            "{m} rows: {splits} partial sums of the output in fp32, {moved} written and as much read back, "
             "beside {weight} of weights.",
             k=number(k),
             n=number(n),
