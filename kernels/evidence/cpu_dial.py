@@ -51,32 +51,34 @@ def _slope(below: Points) -> str:
     turned, grown = last["intensity"] / first["intensity"], _rate(last) / _rate(first)
     exponent = math.log(grown) / math.log(turned)
     noise = sum(math.log(p["high"] / p["low"]) for p in (first, last)) / math.log(turned)
-    values = {"low": first["intensity"], "high": last["intensity"], "turned": turned, "grown": grown}
+    went = say(
+        "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew {grown:.3g} "
+        "times.",
+        low=first["intensity"],
+        high=last["intensity"],
+        turned=turned,
+        grown=grown,
+    )
+    return f"{went} {_verdict(exponent, noise)}"
+
+
+def _verdict(exponent: float, noise: float) -> str:
+    """noise: how much of the exponent the scatter of the times leaves open."""
     if abs(exponent - 1) <= STEEP:
-        return say(
-            "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew "
-            "{grown:.3g} times: a slope, as a bandwidth gives.",
-            **values,
-        )
+        return say("That is a slope, as a bandwidth gives.")
     if abs(exponent - 1) <= STEEP + noise:
         return say(
-            "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew "
-            "{grown:.3g} times, but the times scatter too much to tell whether that is the slope of a "
-            "bandwidth: this machine was too busy to show it.",
-            **values,
+            "The times scatter too much to tell whether that is the slope of a bandwidth: this machine was "
+            "too busy to show it."
         )
     if exponent > 1:
         return say(
-            "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew "
-            "{grown:.3g} times. That is no slope of a bandwidth: something else than memory holds torch up "
-            "at the narrow matrices, so this run does not show the left side of the roofline.",
-            **values,
+            "That is no slope of a bandwidth: something else than memory holds torch up at the narrow "
+            "matrices, so this run does not show the left side of the roofline."
         )
     return say(
-        "From {low:.2g} to {high:.2g} FLOP/byte, {turned:.3g} times the intensity, the rate grew only "
-        "{grown:.3g} times. That is less than a bandwidth gives: something else binds before memory does, "
-        "so this run does not show the left side of the roofline.",
-        **values,
+        "That is less than a bandwidth gives: something else binds before memory does, so this run does not "
+        "show the left side of the roofline."
     )
 
 

@@ -133,7 +133,11 @@ def dialled(line, *rates, noise=0.01):
 @pytest.mark.parametrize(
     ("rates", "noise", "said"),
     [
-        ((4, 8, 16, 30, 32), 0.01, ["8 times the intensity, the rate grew 7.5 times: a slope", ": a roof."]),
+        (
+            (4, 8, 16, 30, 32),
+            0.01,
+            ["8 times the intensity, the rate grew 7.5 times. That is a slope", ": a roof."],
+        ),
         (
             (0.4, 2, 8, 20, 32),
             0.01,
@@ -142,9 +146,9 @@ def dialled(line, *rates, noise=0.01):
         (
             (4, 4.1, 4.2, 4.3, 4.4),
             0.01,
-            ["the rate grew only 1.07 times", "binds before memory", ": a roof."],
+            ["the rate grew 1.07 times. That is less", "binds before memory", ": a roof."],
         ),
-        ((2, 8, 16, 30, 32), 0.9, ["the rate grew 15 times, but the times scatter too much", "too busy"]),
+        ((2, 8, 16, 30, 32), 0.9, ["the rate grew 15 times. The times scatter too much", "too busy"]),
     ],
 )
 def test_what_is_said_of_the_dial_follows_from_its_times(line, rates, noise, said):
