@@ -38,7 +38,8 @@ _DIRECTIVE = re.compile(r"^\s*(?:`{3,}|:{3,}).*$|^:[\w-]+:.*$|^\s*\|?[\s|:-]+\|?
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _DISPLAY = re.compile(r"\$\$.*?\$\$(?: *\([\w-]+\))?", re.S)
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-_ROLE = re.compile(r"\{[\w:-]+\}`([^`<]*)(?:<[^>]*>)?`")
+_CITED = re.compile(r"\s*\{cite[\w:]*\}`[^`]*`")
+_ROLE = re.compile(r"\{[\w:-]+\}`([^`<]*?)(?:\s*<[^>]*>)?`")
 _END = re.compile(r"(?<=[.!?:])[*_)\"”]*\s+(?=[*_\"“(]*[A-Z0-9$`\[])")
 _HEADING = re.compile(r"^#{1,6} ", re.M)
 
@@ -62,14 +63,14 @@ def unsupported(path: Path, root: Path = ROOT) -> list[Claim]:
     Raises ValueError for any other kind of file.
     """
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    if path.suffix not in (".ipynb", ".md", ".py"):
+        raise ValueError(f"path = {path}: give a notebook (.ipynb), a page (.md) or a module (.py).")
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".ipynb":
         return list(_of_notebook(name, json.loads(text)["cells"]))
     if path.suffix == ".md":
         return [claim for where, part in _sections(text) for claim in _claims(name, where, part)]
-    if path.suffix == ".py":
-        return list(_of_module(name, text))
-    raise ValueError(f"path = {path}: give a notebook (.ipynb), a page (.md) or a module (.py).")
+    return list(_of_module(name, text))
 
 
 def files(root: Path = ROOT) -> list[Path]:
@@ -115,7 +116,7 @@ def sentences(markdown: str) -> Iterator[str]:
     """The sentences of Markdown, without its marks; code and displayed formulas are none."""
     text = _DISPLAY.sub("\n\n", _COMMENT.sub("", _FENCE.sub("", markdown)))
     text = _DIRECTIVE.sub("", text)
-    text = _ROLE.sub(r"\1", _LINK.sub(r"\1", text))
+    text = _ROLE.sub(r"\1", _LINK.sub(r"\1", _CITED.sub("", text)))
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |\|))|(?<=\|)\s*\n", text):
         for cell in block.split("|") if block.lstrip().startswith("|") else [block]:
             plain = re.sub(r"^\s*(?:[-*>] |\d+\. |#+ )", "", cell)

@@ -1,0 +1,243 @@
+"""Sentences that claim something: what makes one a claim, what holds it up, and whether it is."""
+
+from __future__ import annotations
+
+import nbformat
+import pytest
+import yaml
+
+from book.notebook.comparatives import asserted, words
+from book.notebook.sentences import ROOT, complaints, files, reasons, sentences, unsupported
+
+# Sentences that stood in this book once, with the cells that stood beside them, and were false. Each was
+# refuted by the book's own data.
+OLD = {
+    "a canned result of a live timing": (
+        'here.figure("linear")',
+        "Two rows take about as long as one, and 256 rows run many times faster than they would one by one. "
+        "That is the whole chapter, on a CPU.",
+        "",
+        "about as",
+    ),
+    "a model's property sold as a bound": (
+        "t_compute = f / F\nt_memory = b / beta",
+        "A good machine does both at once, so the time is never less than the longer of the two. A bad day "
+        "does one after the other, so it is seldom\nmore than their sum. Hold on to both:\n\n"
+        "$$\nt \\lesssim f / F + b / \\beta\n$$ (eq-01-bounds)",
+        "floor = Max(t_compute, t_memory)\nassert floor == roofline.time(f, b, F, beta)",
+        "seldom",
+    ),
+    "a bound that a cell prints, whatever comes": (
+        'for times in [0.01, 1]:\n    print(say("at least {share:.0%} of the roof", share=share(times)))',
+        "",
+        "",
+        "at least",
+    ),
+    "there can't be one": (
+        "best = gpt_fast[0].points[0]\nprint(best)",
+        "Half a percent. Should you look for a faster program?\n\nThere is none that is twice as fast, and "
+        "there can't be one, with these weights on this card.",
+        "",
+        "twice as fast",
+    ),
+    "a story laid over three points": (
+        "for run in gpt_fast:\n    print(run.points)",
+        "But look at the last column: what lies *above* the floor stays the same three milliseconds.",
+        "share = best / a100.bandwidth",
+        "the same",
+    ),
+    "within one percent, of one row in three": (
+        "for count in ('read', 'all'):\n    print(serving.weight_bytes_read(llama7b, count=count))",
+        "Within one percent of the count without the table.",
+        "",
+        "within one percent",
+    ),
+    "directions that nobody followed": (
+        "explore(linear, accelerators=cards)",
+        'Set "against" to $K$: the intensity hardly cares.',
+        'explore(linear, view="formula", against="m", m=1024)',
+        "hardly",
+    ),
+    "a card that isn't among the five": (
+        "",
+        "Then change the card: at low intensity only bandwidth matters, and a card with three times the "
+        "FLOP/s may not be one bit faster.",
+        "five = [1, 2, 3, 4, 5]\nexplore(formulas.attainable, accelerators=five)",
+        "faster",
+    ),
+}
+
+
+def notebook(folder, *cells):
+    """The path of a notebook: a text that begins with "%" is code, any other one Markdown."""
+    made = nbformat.v4.new_notebook()
+    for text in cells:
+        make = nbformat.v4.new_code_cell if text.startswith("%") else nbformat.v4.new_markdown_cell
+        made.cells.append(make(text.removeprefix("%")))
+    path = folder / "99-made.ipynb"
+    nbformat.write(made, path)
+    return path
+
+
+def found(folder, *cells):
+    return [claim.sentence for claim in unsupported(notebook(folder, *cells))]
+
+
+@pytest.mark.parametrize("case", OLD)
+def test_it_finds_what_was_false_in_the_old_text(case, tmp_path):
+    before, text, after, word = OLD[case]
+    claims = unsupported(
+        notebook(tmp_path, "## A part", f"%{before}", *([text] if text else []), f"%{after}")
+    )
+    assert word in [one for claim in claims for one in claim.words]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("It takes at least 4.8 ms.", ["at least"]),
+        ("Nobody reaches a data sheet.", ["nobody"]),
+        ("The two are as close as real cards come.", ["as close as"]),
+        ("It has the same compute.", ["the same"]),
+        ("It runs on the same card.", []),
+        ("The same explorer shows the curve.", []),
+        ("At the same time it reads the cache.", []),
+        ("Would it be twice as fast?", []),
+        ("The rest is not at all clear.", []),
+        ("That is not only a matter of taste.", []),
+        ("Every card is one.", ["every"]),
+        ("A hundred rows run faster.", ["faster"]),
+        ("The weights are read.", []),
+    ],
+)
+def test_which_words_claim(sentence, found):
+    assert list(words(sentence)) == found
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence", "holds"),
+    [
+        ("assert t >= floor", "It takes at least the floor.", True),
+        ("assert all(t > f for t, f in rows)", "Every row takes longer than its floor.", True),
+        ("assert floor == roofline.time(f)", "It is seldom more than the sum.", False),
+        ("assert floor == roofline.time(f)", "It is the same.", True),
+        ("assert abs(a / b - 1) < 0.01", "The two are within one percent.", True),
+        ("assert abs(a / b - 1) < 0.01", "The two are the same.", True),
+        ("assert t >= floor", "The two are the same.", False),
+        ("assert isclose(a, b)", "Nothing else changes, it stays the same.", True),
+        ("assert cards", "Every card has one.", True),
+        ("print(t >= floor)", "It takes at least the floor.", False),
+        ("confirm(experiment, m=1)", "Every byte is the same.", True),
+        ("confirm(experiment, m=1)", "It is faster.", False),
+        ("%%time\nassert t > f", "It is faster.", False),
+    ],
+)
+def test_an_assertion_of_the_claim_s_own_kind_holds_it_up(cell, sentence, holds, tmp_path):
+    assert (found(tmp_path, "## A part", f"%{cell}", sentence) == []) == holds
+    assert (found(tmp_path, "## A part", sentence, f"%{cell}") == []) == holds
+    assert set(words(sentence).values()) <= asserted(cell) or not holds
+
+
+def test_an_assertion_behind_a_heading_or_further_away_holds_nothing_up(tmp_path):
+    claim, cell = "It takes at least the floor.", "%assert t >= floor"
+    assert found(tmp_path, cell, f"## Another part\n\n{claim}") == [claim]
+    assert found(tmp_path, f"{claim}\n\n## Another part", cell) == [claim]
+    assert found(tmp_path, claim, "Between them.", cell) == [claim]
+    assert found(tmp_path, f"## Another part\n\n{claim}", cell) == []
+    assert found(tmp_path, claim, "%print(floor)", cell) == []
+
+
+def test_what_a_cell_says_needs_an_assertion_there_or_another_wording(tmp_path):
+    said = '%print(say("Each is at least {x}.", x=x))'
+    assert found(tmp_path, said) == ["Each is at least {x}."]
+    assert found(tmp_path, f"{said}\nassert x >= 1") == []
+    assert found(tmp_path, '%print(say("It is faster.") if a < b else say("It took its time."))') == []
+
+
+def test_a_hint_claims_and_what_a_reader_did_or_may_pick_does_not(tmp_path):
+    asks = """%numeric("ex-1", question="It takes at least 2 ms. How many?", 
+    mistakes={1: "You halved every number. An H200 has the same compute.", 2: "You forgot all of them."},
+    solution="Only one.")
+choice("ex-2", options={"It is faster.": "It never is."}, answer="It is faster.")"""
+    assert found(tmp_path, asks) == ["An H200 has the same compute.", "Only one.", "It never is."]
+
+
+def test_of_a_ledger_s_row_the_explanation_is_judged(tmp_path):
+    path = tmp_path / "ch99_made.py"
+    path.write_text(
+        'CLAIMS = (wrong("row-1", say("All cards do."), "5", lambda: 3, say("It is never more than 3.")),)\n',
+        encoding="utf-8",
+    )
+    assert [claim.sentence for claim in unsupported(path)] == ["It is never more than 3."]
+
+
+def test_sentences_are_read_without_marks_code_and_formulas():
+    text = """## A heading
+
+Read *it* [once](06-x), **always**. Then {ref}`again <fig-1>`: `x = 1` and $y$.
+
+```python
+always = 1
+```
+
+$$
+x
+$$ (eq-1)
+
+```{exercise} One
+:label: ex-1
+Count them.
+```
+
+- An item. {cite}`key2020x`
+- Another
+
+| a | b |
+|---|---|
+| one | two three |
+"""
+    assert list(sentences(text)) == [
+        "A heading",
+        "Read *it* once, always.",
+        "Then again:",
+        "`x = 1` and $y$.",
+        "Count them.",
+        "An item.",
+        "Another",
+        "a",
+        "b",
+        "one",
+        "two three",
+    ]
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="give a notebook"):
+        unsupported(tmp_path / "style.css")
+
+
+def recorded(folder, given):
+    (folder / "99-made.yaml").write_text(yaml.safe_dump(given), encoding="utf-8")
+    return folder
+
+
+def test_a_reason_holds_a_sentence_up_and_falls_with_it(tmp_path):
+    path = notebook(tmp_path, "It is never more. It is always less.")
+    folder = recorded(tmp_path, {"It is never more.": "definition", "It was never less.": "by eq-1"})
+    assert [text.splitlines()[-1].strip() for text in complaints(path, tmp_path, folder)] == [
+        "It is always less.",
+        "99-made.ipynb: a reason is given for a sentence that no longer needs one or isn't there: "
+        "'It was never less.'",
+    ]
+
+
+def test_an_empty_reason_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="99-made.yaml: the reason for 'It never is.' is empty"):
+        reasons(tmp_path / "99-made.ipynb", recorded(tmp_path, {"It never is.": " "}))
+
+
+def test_every_file_of_reasons_is_a_file_s():
+    stems = [path.stem for path in files()]
+    assert len(set(stems)) == len(stems)
+    folder = ROOT / "book" / "notebook" / "reasons"
+    assert {path.stem for path in folder.glob("*.yaml")} <= set(stems)
