@@ -20,8 +20,6 @@ NOT_YET: set[str] = {
     "02-linear-layers",
     "03-prefill-and-decode",
     "04-decode-floor",
-    "05-kv-cache",
-    "06-attention",
     "07-batching",
     "08-prefill-attention",
     "09-step-law",
