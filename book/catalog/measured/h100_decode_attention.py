@@ -1,4 +1,4 @@
-"""Attention of decode steps on an H100, its cache in bf16 and in FP8: the part of the table that chapter 06 shows."""
+"""Attention of decode steps on an H100, caches in bf16 and in FP8: the rows that chapter 06 shows."""
 
 from __future__ import annotations
 
