@@ -18,7 +18,6 @@ DRAWS = ("show", "figure", "picture")  # figures.show, evidence.figure, picture
 # Chapters whose figures are not numbered yet.
 NOT_YET: set[str] = {
     "02-linear-layers",
-    "03-prefill-and-decode",
     "04-decode-floor",
     "07-batching",
     "08-prefill-attention",
