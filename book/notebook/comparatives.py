@@ -15,7 +15,9 @@ Need = Literal["order", "same", "all"]
 
 # "On the same card" says which card, and "the same explorer" which explorer; neither compares.
 _POINTING = "explorer|file|page|cell|table|code|source|notebook|example|question|chapter"
-_BEFORE = "".join(rf"(?<!\b{word} )" for word in ("at", "on", "of", "from", "by", "for", "with", "the"))
+_BEFORE = "".join(
+    rf"(?<!\b{word} )" for word in ("at", "all", "on", "of", "from", "by", "for", "with", "the")
+)
 _TIMES = r"(?:twice|half|thrice|[a-z]+ times)"
 _WORDS: dict[Need, tuple[str, ...]] = {
     "order": (
@@ -26,7 +28,8 @@ _WORDS: dict[Need, tuple[str, ...]] = {
         r"(?:faster|slower)\b(?! than)",
         rf"{_TIMES} (?:as|the) \w+",
         rf"{_TIMES} (?:faster|slower|more|larger|longer)",
-        r"(?:seldom|rarely|hardly|scarcely|usually|mostly|often|nearly all|almost all|most of)",
+        r"(?:seldom|rarely|hardly|scarcely|usually|mostly|nearly all|almost all|most of)",
+        r"(?<!how )(?<!too )(?<!as )often(?! as)",
         r"as (?:close|good|fast|slow|large|small|little|much|many|high|low|long) as",
         r"(?:about|nearly|almost|roughly) (?:as|the same)",
         r"within (?:one|two|three|five|ten|\d[\d.]*) (?:%|per ?cent)",
@@ -45,7 +48,7 @@ _WORDS: dict[Need, tuple[str, ...]] = {
         r"never",
         r"nobody|no one|no-one|nothing|none",
         r"every(?:body|one|thing|where)?",
-        r"(?<!at )(?<!after )(?<!above )(?<!of )all (?:of|the|cards|rows|models|points|sizes|\w+s)\b",
+        r"(?<!at )(?<!after )(?<!above )(?<!of )all (?:of|the(?! same)|(?!(?:is|this|its|was|does)\b)\w+s)\b",
         r"can(?:'t|not| not) (?:be|reach|help|hold|beat|exceed|have)",
         r"must (?:be|have)",
         r"(?<!not )only",
