@@ -26,6 +26,8 @@ from book.notebook.comparatives import Need, asserted, words
 
 ROOT = Path(__file__).resolve().parents[2]
 REASONS = Path(__file__).with_name("reasons")
+# What a reason may be; the first four name what can be looked up.
+KINDS = ("test", "cell", "equation", "cited", "definition", "arithmetic", "advice", "points")
 PAGES = ("index.md", "book/pages")
 LEDGER = "book/claims"
 # What a cell shows. A question's givens are none of these, nor what it offers to be picked.
@@ -86,14 +88,22 @@ def files(root: Path = ROOT) -> list[Path]:
 def reasons(path: Path, folder: Path = REASONS) -> dict[str, str]:
     """{sentence: why it is true} of a file, as recorded beside this module under the file's own name.
 
-    Raises ValueError for a reason that is empty.
+    A reason begins with its kind: "test: tests/book/test_x.py::test_name", "cell: ID" of one that asserts
+    it elsewhere, "equation: LABEL", "cited: KEY", "definition: ...", "arithmetic: ...", "advice: ..." for
+    what tells a reader to do something, "points: ..." for what names a thing and compares nothing.
+
+    Raises ValueError for a reason of no kind, and for one that is empty.
     """
     recorded = folder / f"{path.stem}.yaml"
     read = yaml.safe_load(recorded.read_text(encoding="utf-8")) if recorded.exists() else None
     given = {str(sentence): str(why or "").strip() for sentence, why in (read or {}).items()}
     for sentence, why in given.items():
-        if not why:
-            raise ValueError(f"{recorded.name}: the reason for {sentence!r} is empty; say why it is true.")
+        kind, _, told = why.partition(": ")
+        if kind not in KINDS or not told.strip():
+            raise ValueError(
+                f"{recorded.name}: the reason for {sentence!r} is {why!r}; write its kind "
+                f"({', '.join(KINDS)}), a colon, and why it is true."
+            )
     return given
 
 

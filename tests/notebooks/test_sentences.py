@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import nbformat
 import pytest
 import yaml
@@ -223,7 +225,7 @@ def recorded(folder, given):
 
 def test_a_reason_holds_a_sentence_up_and_falls_with_it(tmp_path):
     path = notebook(tmp_path, "It is never more. It is always less.")
-    folder = recorded(tmp_path, {"It is never more.": "definition", "It was never less.": "by eq-1"})
+    folder = recorded(tmp_path, {"It is never more.": "definition: so.", "It was never less.": "points: it."})
     assert [text.splitlines()[-1].strip() for text in complaints(path, tmp_path, folder)] == [
         "It is always less.",
         "99-made.ipynb: a reason is given for a sentence that no longer needs one or isn't there: "
@@ -231,9 +233,52 @@ def test_a_reason_holds_a_sentence_up_and_falls_with_it(tmp_path):
     ]
 
 
-def test_an_empty_reason_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="99-made.yaml: the reason for 'It never is.' is empty"):
-        reasons(tmp_path / "99-made.ipynb", recorded(tmp_path, {"It never is.": " "}))
+@pytest.mark.parametrize("why", [" ", "because", "definition:", "hope: it is so"])
+def test_a_reason_of_no_kind_is_refused(why, tmp_path):
+    with pytest.raises(ValueError, match="99-made.yaml: the reason for 'It never is.' is"):
+        reasons(tmp_path / "99-made.ipynb", recorded(tmp_path, {"It never is.": why}))
+
+
+def broken(path, why):
+    """What is wrong with what a reason refers to, or None."""
+    kind, _, told = why.partition(": ")
+    name = told.split()[0].rstrip(".,;")
+    if kind == "test":
+        file, _, function = name.partition("::")
+        text = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).is_file() else ""
+        return None if re.search(rf"^def {function}\(", text, re.M) and function else f"no test {name}"
+    if kind == "cell":
+        cells = nbformat.read(path, as_version=4).cells
+        asserting = {cell.id for cell in cells if cell.cell_type == "code" and asserted(cell.source)}
+        return None if name in asserting else f"no cell {name} that asserts anything"
+    if kind == "equation":
+        return None if any(f"({name})" in text for text in EQUATIONS) else f"no equation {name}"
+    if kind == "cited":
+        entries = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
+        return None if f"{{{name}," in entries else f"no entry {name} in references.bib"
+    return None
+
+
+EQUATIONS = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))]
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_what_a_reason_refers_to_is_there(path):
+    assert [found for why in reasons(path).values() if (found := broken(path, why))] == []
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "test: tests/book/test_catalog.py::test_nothing",
+        "test: tests/book/test_catalog.py",
+        "cell: 00-none",
+        "equation: eq-99-none",
+        "cited: nobody2020nothing",
+    ],
+)
+def test_a_reason_that_refers_to_nothing_is_found(why):
+    assert broken(files()[0], why)
 
 
 def test_every_file_of_reasons_is_a_file_s():
