@@ -443,6 +443,34 @@ def test_terms_that_are_too_long_are_said_to_be():
     assert "left over" not in "".join(words(one))
 
 
+def test_what_heads_share_is_as_wide_as_its_bytes():
+    drawn_ = sized("heads")
+    widths = {name: sum(w for w, _ in boxes) for name, boxes in drawn_.items()}
+    assert {name: len(boxes) for name, boxes in drawn_.items()} == {"64": 64, "8": 8, "1": 1, "latent": 1}
+    unit = widths["1"] / 512
+    assert widths == pytest.approx(
+        {"64": 32768 * unit, "8": 4096 * unit, "1": 512 * unit, "latent": 1152 * unit}
+    )
+
+
+def test_a_column_of_the_cache_is_as_high_as_its_bytes():
+    drawn_ = sized("cache")
+    last = sum(h for _, h in drawn_["cache"][-4:])
+    in_bytes = sum(10240 + 15 * 2048 - 8192 * r for r in range(4)) * F.token
+    assert last / drawn_["weights"][0][1] == pytest.approx(in_bytes / F.read, rel=0.01)
+
+
+def test_the_slab_is_as_high_as_its_rows():
+    heights = [float(h) for h in re.findall(r"v([\d.]+)L", drawn("phases", rows=2048).svg)]
+    assert heights[0] == heights[1] == pytest.approx(176 / 2)
+    assert len(heights) == 2, "one row is thinner than a line, and is drawn as one"
+
+
+def test_as_many_programs_are_drawn_as_are_said():
+    walks = [e.get("d") for e in root(drawn("tiles")).iter() if e.get("data-is") == "walk"]
+    assert walks[0].count("V") == 64 - 1, "and one of them tile by tile"
+
+
 def test_strips_and_square_are_on_one_scale():
     drawn_ = sized("causal")
     side = drawn_["square"][0][0]

@@ -98,7 +98,7 @@ def cache(
             token=facts["token"],
             cache=facts["cache"],
         ),
-        path(blocks, "fk"),
+        path(blocks, "fk", 'data-is="cache"'),
         *names,
         rect(_LEFT, _FLOOR, _WIDE, _WEIGHTS, "fw", measures="weights"),
         path(

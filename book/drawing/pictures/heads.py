@@ -5,7 +5,7 @@ from __future__ import annotations
 from book import catalog, cost
 from book.catalog import Model
 from book.drawing.number_text import number
-from book.drawing.pictures.canvas import Picture, box, dots, finished, path, text
+from book.drawing.pictures.canvas import Picture, box, dots, finished, line, path, text
 from book.drawing.pictures.canvas import number as at
 from book.say import say
 
@@ -42,17 +42,17 @@ def heads(model: str | Model = "llama3.1-70b", latent: str | Model = "deepseek-v
         fan = "".join(
             f"M{at(x)} {y + 20}L{at(centres[h * groups // m.heads])} {y + 58}" for h, x in enumerate(dots_at)
         )
-        blocks = [
-            box(x - wide / 2 + (0.5 if groups > 1 else 0), y + 58, wide - (1 if groups > 1 else 0), _BLOCK)
-            for x in centres
-        ]
+        blocks = [box(x - wide / 2, y + 58, wide, _BLOCK) for x in centres]
+        # Blocks that touch are parted in the page's colour, and keep their width.
+        parted = [line(x - wide / 2, y + 58, x - wide / 2, y + 58 + _BLOCK) for x in centres[1:]]
         parts += [
             text(_LEFT, y, name, "b"),
             text(166, y, note, "q"),
             text(672, y, say("{bytes} bytes", bytes=number(int(size))), "tk b e"),
             dots(dots_at[0], dots_at[-1], y + 16, pitch, 6),
             path(fan, "s", 'style="stroke-width:.6" opacity=".55"'),
-            path(blocks, "fk"),
+            path(blocks, "fk", f'data-is="{groups if i < 3 else "latent"}"'),
+            path(parted, "sb") if groups * wide >= _WIDE else "",
             path(f"M{_LEFT} {y + 69}H{_LEFT + _WIDE}", "sb") if i < 3 else "",
         ]
     shown = [number(int(s)) for s in sizes]

@@ -101,7 +101,7 @@ def tiles(
             "top",
         ),
         rect(_X, _Y, _SIDE, _SIDE, "fw", measures="weight"),
-        path(walks, "sb"),
+        path(walks, "sb", 'data-is="walk"'),
         path([line(_X + s * wide, _Y, _X + s * wide, _Y + _SIDE) for s in range(1, strips)], "sb"),
         path(
             [line(_X, _Y + p * high, _X + _SIDE, _Y + p * high) for p in range(1, splits)],
