@@ -80,7 +80,7 @@ def roofline(
     every_x += [with_all for one in counted for _, with_all in one.reach]
     if xlim is None:
         low, high = min([*every_x, 1]), max([*every_x, *(r.ridge for r in roofs)])
-        xlim = (low / 2, max(high * 2.5, chosen.ridge * 8))
+        xlim = (low / 2, max(high * 2.5, chosen.ridge * 12))
     every_y = [v for one in marks for v in one.y] + [r.attainable(xlim[0]) for r in roofs]
     ylim = (min(every_y) / (4 if counted else 1.5), max([*every_y, *(r.peak for r in roofs)]) * 4)
 

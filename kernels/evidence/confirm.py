@@ -101,7 +101,7 @@ class Evidence:
         dtype, unit = self.arithmetic, self.experiment.unit
         name = f"{card.short_name} {dtype}"
         if unit == "vector":
-            name = say("{card} {dtype}, vector units", card=card.short_name, dtype=dtype)
+            name = say("{card} vector {dtype}", card=card.short_name, dtype=dtype)
         roofs = [Roof(name, card.peak(dtype, unit), card.bandwidth)]
         if self.ceilings:
             roofs.append(self.ceilings.roof(say("measured here")))

@@ -59,6 +59,25 @@ def test_a_page_weighs_less_than_a_megabyte(there):
     assert 0 < weight < MEGABYTE, f"{there.name}: {weight:,.0f} bytes with gzip"
 
 
+def test_no_table_of_evidence_that_is_open_is_cut(there):
+    """At a laptop's width; what is folded away may be wider."""
+    assert there.page.viewport_size["width"] == 1280
+    cut = there.page.eval_on_selector_all(
+        ".rl-evidence .rl-table",
+        """every => every.filter(t => !t.closest("details") && t.scrollWidth > t.clientWidth)
+            .map(t => `${t.scrollWidth} px in ${t.clientWidth}: ${t.innerText.slice(0, 80)}`)""",
+    )
+    assert cut == []
+
+
+def test_a_figure_that_a_sentence_names_is_where_its_link_leads(there):
+    nowhere = there.page.eval_on_selector_all(
+        "a[href^='#figure-']",
+        "links => links.map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))",
+    )
+    assert nowhere == []
+
+
 def test_there_is_one_search_box(there):
     """The search page's own form is its content; the theme's is the one that every page has."""
     boxes = there.page.locator("input[type=search]:visible")
