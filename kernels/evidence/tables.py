@@ -58,8 +58,13 @@ def counted(name: str, axis: str, rows: Sequence[CountedRow]) -> Table:
         }
         for r in rows
     ]
-    where = [name, *_fixed(axis, rows[0].sizes), rows[0].dtype]
-    return table(cells, columns, say("counted: {where}", where=", ".join(where)))
+    where = ", ".join([name, *_fixed(axis, rows[0].sizes), rows[0].dtype])
+    caption = say("counted: {where}", where=where)
+    if workspace:
+        caption = say(
+            "counted: {where}; exact are the formula's bytes, which leave workspace out", where=where
+        )
+    return table(cells, columns, caption)
 
 
 def arithmetic(axis: str, rows: Sequence[CountedRow]) -> Table:

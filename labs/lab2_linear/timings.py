@@ -94,10 +94,14 @@ class Timings:
             [{"rung": "timed", "label": name, "points": list(points)} for name, points in series if points],
             alt=(
                 say(
-                    "The measured roofline of {device} with a linear layer at {count} row counts: the "
-                    "points climb along the bandwidth as rows are added, then level off.",
+                    "The measured roofline of {device} with a linear layer at {count} row counts: from "
+                    "{low:.3g} to {high:.3g} FLOP/byte torch goes from {slow} to {fast}.",
                     device=self.device.name,
                     count=len(self.torchs),
+                    low=self.torchs[0]["intensity"],
+                    high=self.torchs[-1]["intensity"],
+                    slow=si(self.torchs[0]["flops_per_s"], "FLOP/s"),
+                    fast=si(self.torchs[-1]["flops_per_s"], "FLOP/s"),
                 )
             ),
         )

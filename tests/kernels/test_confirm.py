@@ -6,12 +6,13 @@ import sys
 import pytest
 import torch
 
-from book import cost
+from book import catalog, cost
 from kernels.contract import devices
 from kernels.contract.errors import CardRefuses, NotExecutable
 from kernels.evidence import PhysicsDisagrees, chips, compiled, confirm, executed, tables, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
+from kernels.gemv import experiment as gemv
 from kernels.kv_append import experiment as kv_append
 from kernels.linear import experiment as linear
 from tests.kernels import faulty
@@ -209,9 +210,28 @@ def test_points_are_series_with_their_rung():
     assert all(p["flops_per_s"] > 0 for s in series[1:] for p in s["points"])
 
 
-def test_the_figure_carries_the_counted_points(evidence):
-    figure = evidence.figure()
-    assert any(len(line.get_xdata()) == 2 for axes in figure.axes for line in axes.get_lines())
+def test_the_figure_carries_the_counted_points_and_its_caption(evidence):
+    figure = evidence.figure(caption="The roof.", number="2.1")
+    [marks] = [line for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
+    assert list(marks.get_xdata()) == [row.intensity for row in evidence.rows]
+    assert set(marks.get_ydata()) == {0}, "a count has no time, so its mark has no height"
+    assert (figure.caption, figure.number) == ("The roof.", "2.1")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "sizes", "roof"),
+    [
+        (gemv, {"m": 1, "k": 64, "n": 64}, "H100 SXM vector fp32"),
+        (linear, {"m": 1, "k": 64, "n": 64}, "H100 SXM bf16"),
+    ],
+)
+def test_a_kernel_is_drawn_under_the_roof_of_the_units_that_it_uses(experiment, sizes, roof):
+    made = confirm(experiment, rungs=["counted"], accelerator="h100_sxm", **sizes)
+    card = catalog.accelerator("h100_sxm")
+    axes = made.figure().axes[0]
+    assert roof in {text.get_text() for text in axes.texts}
+    height = max(max(line.get_ydata()) for line in axes.get_lines())
+    assert height == card.peak(made.arithmetic, experiment.unit)
 
 
 def test_where_kernels_are_compiled_a_child_counts(monkeypatch):
@@ -224,7 +244,11 @@ def test_split_k_workspace_is_a_column_of_its_own():
     made = confirm(linear, rungs=["counted"], m=1, k=1024, n=1024)
     assert made.rows[0].workspace_bytes > 0
     assert made.rows[0].counted_bytes == cost.linear(1, 1024, 1024, 2).bytes
-    assert "workspace" in repr(made)
+    assert made.rows[0].intensity_of_all < made.rows[0].intensity
+    assert "workspace" in repr(made) and "exact are the formula's bytes" in repr(made)
+    assert "With the workspace that the formula leaves out" in made.figure().get_label()
+    with_it = made.rows[0].useful_flops / (made.rows[0].counted_bytes + made.rows[0].workspace_bytes)
+    assert made.points()[0]["points"][0]["intensity_of_all"] == with_it
 
 
 def test_a_formula_that_forgets_the_activations_is_refused():
