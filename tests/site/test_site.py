@@ -128,10 +128,11 @@ def test_every_slider_changes_its_number_by_keyboard(there):
         slider.focus()
         page.keyboard.press("Home")
         before, position = numbers(), slider.input_value()
-        for _ in range(20):
-            page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        moved = slider.input_value()
+        page.keyboard.press("End")
         label = slider.evaluate("s => s.labels?.[0]?.innerText || s.getAttribute('aria-label')")
-        assert slider.input_value() != position, f"{there.name}: slider {label!r} does not move by keyboard"
+        assert moved != position, f"{there.name}: slider {label!r} does not move by keyboard"
         assert numbers() != before, f"{there.name}: no number follows slider {label!r}"
 
 
