@@ -21,7 +21,7 @@ CAUSES = {
     "sparse": say("the peak is the sparse one: a datasheet's headline is often twice the dense rate"),
     "card": say("it is another card: SXM, PCIe and NVL versions of one name differ by up to a factor of two"),
     "batch": say("concurrency is not batch: requests in flight are more than sequences in one step"),
-    "experts": say("routing is uneven, or all experts were charged: only those that the tokens chose are read"),
+    "experts": say("routing is uneven, or all experts were charged: only the chosen ones are read"),
     "clock": say("the clock stopped before the work did: synchronise, or time with events"),
     "warm": say("the ceiling was measured on a slower clock than the kernel: measure both in the same run"),
     "boost": say("the clock ran above the datasheet's boost clock, as GeForce cards may"),
