@@ -65,9 +65,14 @@ def test_fp32_is_compared_only_where_the_card_is_known_and_16_bits_never_with_ea
     assert alarm.dtype_ratio({"fp16": 1, "bf16": 3}) == ()
 
 
-def test_no_card_of_the_catalog_has_an_fp8_rate_above_twice_its_bf16_rate():
+def test_one_card_of_the_catalog_has_an_fp8_rate_above_twice_its_bf16_rate_and_is_allowed_it():
+    above = set()
     for card in catalog.accelerators():
-        alarm.raise_if(alarm.dtype_ratio({d: card.peaks[d] for d in ("bf16", "fp8") if d in card.peaks}))
+        rates = {d: card.peaks[d] for d in ("bf16", "fp8") if d in card.peaks}
+        if alarm.dtype_ratio(rates):
+            above.add(card.id)
+        alarm.raise_if(alarm.dtype_ratio(rates, card))  # the card's own peaks are never an alarm
+    assert above == {"trainium3"}  # MXFP8 at 3.75 times BF16
 
 
 def test_no_published_stream_gains_more_from_its_weights_dtype_than_their_bytes():
