@@ -5,7 +5,7 @@ from __future__ import annotations
 from book import cost, serving
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
-from book.formulas.views import Curve, Readouts, Roofline, Shown
+from book.formulas.views import Curve, Readouts, Roofline, Shown, Turn
 from book.say import say
 
 _ROWS = Parameter("m", say("rows in the step"), 32, 1, 131072, latex="M")
@@ -31,7 +31,7 @@ utilisation = Formula(
     preset_kind="phase",
     views=(
         Roofline(),
-        Curve(),
+        Curve(turn=Turn("m", "critical", "M*∞")),
         Readouts(say("utilisation"), (Shown("critical", say("critical rows, M*∞")),)),
     ),
 )

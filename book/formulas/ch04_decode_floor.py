@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from book import serving
 from book.cost import Cost
-from book.formulas import models
+from book.formulas import memory, models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula
-from book.formulas.views import Curve, Readouts, Roofline, Shown
+from book.formulas.views import Curve, Readouts, Roofline, Shown, Turn
 from book.say import say
 
 _READOUTS = (
@@ -31,13 +32,19 @@ def _floor(name: str, value: str, unit: str, label: str) -> Formula:
             "throughput": p.BATCH.sympy / time,
             "per_user": 1 / time,
             "per_card": p.WEIGHT_BYTES.sympy / p.GPUS.sympy,
+            "critical": serving.critical_rows(p.PEAK.sympy, p.BANDWIDTH.sympy, p.WEIGHT_ITEMSIZE.sympy),
             "intensity": step.intensity,
         },
         aliases=(p.WEIGHT_BYTES,),
         presets=models.weights_only,
-        preset=f"{models.START} / {models.ALL}",
+        preset=f"{models.START} / {models.READ}",
         preset_kind="model",
-        views=(Roofline(), Curve(), Readouts(label, tuple(s for s in _READOUTS if s.output != value))),
+        capacity=memory.of_weights(p.GPUS),
+        views=(
+            Roofline(),
+            Curve(turn=Turn("batch", "critical", "M*∞")),
+            Readouts(label, tuple(s for s in _READOUTS if s.output != value)),
+        ),
     )
 
 

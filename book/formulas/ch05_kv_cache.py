@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import sympy
+
 from book import roofline
-from book.formulas import models
+from book.formulas import memory, models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
 from book.formulas.views import Bars, Curve, Readouts, Shown
@@ -22,7 +26,7 @@ kv_bytes_per_token = Formula(
     title=say("The KV cache"),
     value="per_token",
     unit="byte/token",
-    parameters=(*_KV_SHAPE, p.KV_ITEMSIZE, p.CONTEXT, p.BATCH, p.BANDWIDTH),
+    parameters=(*_KV_SHAPE, p.KV_ITEMSIZE, p.CONTEXT, replace(p.BATCH, default=1), p.BANDWIDTH),
     outputs={
         "per_token": p.KV_PER_TOKEN.expression,
         "sequence": p.CONTEXT.sympy * p.KV_PER_TOKEN.expression,
@@ -31,6 +35,7 @@ kv_bytes_per_token = Formula(
     },
     presets=models.kv_shapes,
     preset_kind="model",
+    capacity=memory.of_cache("cache", p.KV_PER_TOKEN.expression, _KV_SHAPE),
     views=(
         Curve(),
         Readouts(
@@ -44,11 +49,10 @@ kv_bytes_per_token = Formula(
     ),
 )
 
-_CAPACITY = Parameter("capacity", say("memory of a card"), 80e9, unit="byte", latex="C", source="accelerator")
 _SHARE = Parameter(
     "fraction", say("share that the engine may use"), 0.9, 0.5, 1, latex=r"\mu", scale="linear", integer=False
 )
-_memory = _CAPACITY.sympy * _SHARE.sympy * p.GPUS.sympy
+_memory = p.CAPACITY.sympy * _SHARE.sympy * p.GPUS.sympy
 _fit = {
     "capacity": _memory,
     "weight_bytes": p.WEIGHT_BYTES.sympy,
@@ -73,11 +77,12 @@ kv_capacity = Formula(
         p.LAYERS,
         p.KV_HEADS,
         p.HEAD_DIM,
-        _CAPACITY,
+        p.CAPACITY,
     ),
     outputs={
-        "sequences": roofline.most(0, short.sequences(**_fit, context=p.CONTEXT.sympy)),
-        "tokens": roofline.most(0, short.sequences(**_fit, context=1)),
+        # whole ones: half a sequence is none
+        "sequences": sympy.floor(roofline.most(0, short.sequences(**_fit, context=p.CONTEXT.sympy))),
+        "tokens": sympy.floor(roofline.most(0, short.sequences(**_fit, context=1))),
         "weights": p.WEIGHT_BYTES.sympy,
         "room": roofline.most(0, _memory - p.WEIGHT_BYTES.sympy),
         "memory": _memory,
@@ -86,6 +91,7 @@ kv_capacity = Formula(
     presets=models.dense_models,
     preset=models.START,
     preset_kind="model",
+    capacity=memory.of_weights(p.GPUS, _SHARE.sympy, p.CONTEXT.sympy),
     views=(
         Bars(
             parts=(Shown("weights", say("weights"), "byte"), _ROOM),

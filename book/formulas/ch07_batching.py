@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from book.formulas import models
+from book.formulas import memory, models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula
 from book.formulas.steps import STEP
@@ -32,6 +32,7 @@ decode_step = Formula(
     presets=models.dense_models,
     preset=models.START,
     preset_kind="model",
+    capacity=memory.of_model(p.BATCH.sympy, p.CONTEXT.sympy),
     views=(
         Bars(
             parts=(Shown("weight_time", say("weights"), "s"), Shown("kv_time", say("KV cache"), "s")),

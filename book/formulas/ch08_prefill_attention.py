@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from book.formulas import models
+import sympy
+
+from book.formulas import memory, models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula
 from book.formulas.steps import LINEAR_FLOPS, PROMPT
@@ -35,6 +37,7 @@ prefill = Formula(
     presets=models.dense_models,
     preset=models.START,
     preset_kind="model",
+    capacity=memory.of_model(sympy.S.One, p.LENGTH.sympy),
     views=(
         Bars(
             parts=(

@@ -7,6 +7,7 @@ predictions and the tests can't drift apart.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ import sympy
 from book import roofline
 from book.cost import Cost
 from book.formulas.band import HIGH, LOW, Band, expanded
+from book.formulas.capacity import CARDS, Capacity
 from book.formulas.code_generation import javascript, numeric, written_out
 from book.formulas.symbols import Parameter, symbol
 from book.formulas.views import Curve, Readouts, Roofline, View
@@ -64,6 +66,8 @@ class Formula:
 
     views: how it is shown (`book.formulas.views`), the view that it is made for first. With no
     picture among them it gets a roofline, if it has an intensity, and a curve.
+    capacity: what a position holds in a card's memory. The parameters that only it needs are added at
+    the end of `parameters`; `arguments` are those that were given.
     """
 
     name: str
@@ -78,7 +82,9 @@ class Formula:
     preset_kind: Literal["layer", "model", "phase", "engine"] = "layer"
     aliases: tuple[Alias, ...] = ()
     views: tuple[View, ...] = ()
+    capacity: Capacity | None = None
     stated: sympy.Expr = field(init=False)
+    arguments: tuple[Parameter, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.value not in self.outputs:
@@ -88,8 +94,13 @@ class Formula:
         outputs = {name: e.xreplace(put_in) for name, e in stated.items()}
         object.__setattr__(self, "stated", stated[self.value])
         object.__setattr__(self, "outputs", MappingProxyType(outputs))
+        object.__setattr__(self, "arguments", self.parameters)
+        if self.capacity is not None:
+            own = {p.symbol for p in self.parameters}
+            more = tuple(p for p in self.capacity.parameters if p.symbol not in own)
+            object.__setattr__(self, "parameters", (*self.parameters, *more))
         known = {p.sympy for p in self.parameters}
-        for name, expression in outputs.items():
+        for name, expression in (outputs | self._held()).items():
             if unknown := expression.free_symbols - known:
                 raise ValueError(f"formula {self.name}: {name} uses {unknown}, which is no parameter.")
         object.__setattr__(self, "views", self._views())
@@ -100,7 +111,8 @@ class Formula:
                         f"formula {self.name}: the view {view.kind!r} shows {name!r}, "
                         f"which is none of its outputs {list(outputs)}."
                     )
-        if any(p.source == "model" for p in self.parameters) and not (self.presets and self.preset):
+        decided = any(p.source == "model" and math.isnan(p.default) for p in self.parameters)
+        if decided and not (self.presets and self.preset):
             raise ValueError(
                 f"formula {self.name}: a model decides some parameters; give presets, and preset to start."
             )
@@ -113,6 +125,13 @@ class Formula:
             curve = Curve(*ends) if set(ends) <= self.outputs.keys() else Curve()
             given = (*((Roofline(),) if "intensity" in self.outputs else ()), curve, *given)
         return given if any(isinstance(v, Readouts) for v in given) else (*given, Readouts(self.value))
+
+    def _held(self) -> dict[str, sympy.Expr]:
+        """The capacity's expressions, for one card where they count them."""
+        if self.capacity is None:
+            return {}
+        every = {**self.capacity.outputs, **self.capacity.broken}
+        return {name: sympy.sympify(e).subs(CARDS, 1) for name, e in every.items()}
 
     @classmethod
     def of_cost(
@@ -164,8 +183,8 @@ class Formula:
 
     @property
     def symbols(self) -> dict[str, sympy.Symbol]:
-        """Name to SymPy symbol, for a derivation in a chapter."""
-        return {p.symbol: p.sympy for p in self.parameters}
+        """Name to SymPy symbol of its arguments, for a derivation in a chapter."""
+        return {p.symbol: p.sympy for p in self.arguments}
 
     def defaults(self) -> dict[str, float]:
         """Every parameter at its start value."""
@@ -186,6 +205,29 @@ class Formula:
     def _functions(self) -> dict[str, Callable[..., Any]]:
         arguments = [p.sympy for p in self.parameters]
         return {k: numeric(arguments, e) for k, e in self.outputs.items()}
+
+    @cached_property
+    def _held_functions(self) -> dict[str, Callable[..., Any]]:
+        assert self.capacity is not None
+        arguments = [*(p.sympy for p in self.parameters), CARDS]
+        every = {**self.capacity.outputs, **self.capacity.broken}
+        return {k: numeric(arguments, e) for k, e in every.items()}
+
+    def held(self, cards: float | None = None, **values: Any) -> dict[str, float]:
+        """What the capacity's expressions are at these values, on `cards` cards or the slider's number.
+
+        Bytes of one card: needed, weights, there, memory; see `Capacity.outputs`. Raises ValueError for a
+        formula that holds nothing, KeyError for a name that is no parameter.
+        """
+        if self.capacity is None:
+            raise ValueError(f"formula {self.name}: it has no weights and no cache that a card must hold.")
+        for name in values:
+            self.parameter(name)
+        at = {**self.defaults(), **values}
+        cards = at.get(self.capacity.gpus, 1) if cards is None else cards
+        return {
+            k: run(*(at[p.symbol] for p in self.parameters), cards) for k, run in self._held_functions.items()
+        }
 
     def evaluate(self, output: str = "", **values: Any) -> Any:
         """One output at these values (numbers or arrays); parameters left out keep their default.

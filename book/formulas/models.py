@@ -34,14 +34,23 @@ def _attention(model: Model) -> dict[str, float]:
 @cache
 def attention_shapes() -> Presets:
     """heads, kv_heads and head_dim of every model whose layers are alike."""
-    return {m.name: {"": _attention(m)} for m in catalog.models() if _alike(m)}
+    return {
+        m.name: {"": {**_attention(m), "max_context": m.max_context}} for m in catalog.models() if _alike(m)
+    }
 
 
 @cache
 def kv_shapes() -> Presets:
     """layers, kv_heads and head_dim: what the cache is made of."""
     return {
-        m.name: {"": {"layers": m.layers, "kv_heads": m.kv_heads, "head_dim": m.head_dim}}
+        m.name: {
+            "": {
+                "layers": m.layers,
+                "kv_heads": m.kv_heads,
+                "head_dim": m.head_dim,
+                "max_context": m.max_context,
+            }
+        }
         for m in catalog.models()
         if _alike(m)
     }
@@ -54,9 +63,11 @@ def dense_models() -> Presets:
         m.name: {
             "": {
                 "parameters": m.parameters,
+                "stored": m.parameters,
                 "layers": m.layers,
                 **_attention(m),
                 "activations": linear_numbers(m),
+                "max_context": m.max_context,
             }
         }
         for m in _dense()
@@ -67,7 +78,15 @@ def dense_models() -> Presets:
 def read_models() -> Presets:
     """Whole models with the parameters that a step reads: no input table, of which it takes a row."""
     return {
-        m.name: {"": {"parameters": int(parameters_read(m)), "layers": m.layers, **_attention(m)}}
+        m.name: {
+            "": {
+                "parameters": int(parameters_read(m)),
+                "stored": m.parameters,
+                "layers": m.layers,
+                **_attention(m),
+                "max_context": m.max_context,
+            }
+        }
         for m in _dense()
     }
 
@@ -77,8 +96,8 @@ def weights_only() -> Presets:
     """P alone, both ways of counting it; one way where the input table is the head as well."""
     made = {}
     for m in _dense():
-        read, all_of_it = int(parameters_read(m)), m.parameters
-        made[m.name] = {ALL: {"parameters": all_of_it}}
-        if read != all_of_it:
-            made[m.name][READ] = {"parameters": read}
+        read, every = int(parameters_read(m)), m.parameters
+        held = {"stored": every, "heads": m.heads, "kv_heads": m.kv_heads}
+        counts = {READ: read, ALL: every} if read != every else {ALL: every}
+        made[m.name] = {label: {"parameters": count, **held} for label, count in counts.items()}
     return made

@@ -30,6 +30,11 @@ HEADS = Parameter("heads", say("query heads"), latex="H", source="model")
 KV_HEADS = Parameter("kv_heads", say("KV heads"), latex="G", source="model")
 ACTIVATIONS = Parameter("activations", say("numbers between linear layers"), latex="A", source="model")
 HEAD_DIM = Parameter("head_dim", say("head dimension"), latex="d", source="model")
+# Of a formula whose P leaves out what a step doesn't read: memory holds it all the same.
+STORED_PARAMETERS = Parameter("stored", say("parameters in memory"), source="model")
+# The longest context of the chosen model; where sliders make a model of their own, as long as you like.
+MAX_CONTEXT = Parameter("max_context", say("longest context"), 2**40, source="model")
+CAPACITY = Parameter("capacity", say("memory of a card"), 80e9, unit="byte", latex="C", source="accelerator")
 BATCH = Parameter("batch", say("sequences in the batch"), 32, 1, 1024, latex="B")
 CONTEXT = Parameter("context", say("context of each"), 4096, 128, 2**20, "tokens", "S")
 LENGTH = Parameter("length", say("prompt"), 8192, 16, 2**20, "tokens", "L")

@@ -69,16 +69,27 @@ class Roofline(View):
 
 
 @dataclass(frozen=True)
+class Turn:
+    """Along `parameter` a curve turns where it has the value that `output` gives, called `label` there."""
+
+    parameter: str
+    output: str
+    label: str
+
+
+@dataclass(frozen=True)
 class Curve(View):
     """The formula's value against one of its parameters.
 
-    low, high: outputs between which the value surely lies, drawn as a band, where the value is what
-    is expected and no run need give it.
+    turn: where it turns, marked if the curve is drawn along that parameter. low, high: outputs between
+    which the value surely lies, drawn as a band, where the value is what is expected and no run need
+    give it.
     """
 
     kind: ClassVar[str] = "formula"
     low: str = ""
     high: str = ""
+    turn: Turn | None = None
 
     def __post_init__(self) -> None:
         if bool(self.low) != bool(self.high):
@@ -88,7 +99,8 @@ class Curve(View):
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (self.low, self.high) if self.low else ()
+        turn = (self.turn.output,) if self.turn else ()
+        return (self.low, self.high, *turn) if self.low else turn
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from book import cost
 from book.cost import Cost, Number
+from book.cost.base import ceil_div
+
+FRACTION = 0.9  # of a card's memory an engine takes for itself: vLLM's gpu_memory_utilization by default
 
 
 def kv_per_token(layers: Number, kv_heads: Number, head_dim: Number, kv_itemsize: Number = 2) -> Number:
@@ -56,6 +59,19 @@ def crossover_context(weight_bytes: Number, batch: Number, kv_per_token: Number)
 def throughput_ceiling(bandwidth: Number, context: Number, kv_per_token: Number) -> Number:
     """beta / (S kappa), tokens/s: what memory allows an endless batch."""
     return bandwidth / (context * kv_per_token)
+
+
+def kv_share(kv_heads: Number, gpus: Number) -> Number:
+    """The part of a cache that each of `gpus` cards holds: ceil(G / n) of G heads, copied where n > G."""
+    return ceil_div(kv_heads, gpus) / kv_heads
+
+
+def uneven(heads: Number, kv_heads: Number, gpus: Number) -> Number:
+    """0 where tensor parallelism can deal the heads out to `gpus` cards, more where it can't.
+
+    Query heads must come out even; KV heads must too, or each be copied to the same number of cards.
+    """
+    return heads % gpus + (kv_heads % gpus) * (gpus % kv_heads)
 
 
 def sequences(

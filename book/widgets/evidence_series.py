@@ -98,7 +98,7 @@ def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[
         # a point's dtype is that of its cache, too, where nobody says otherwise
         if item.get("dtype") and (p.source == "dtype" or p.symbol == "kv_itemsize"):
             sizes.setdefault(p.symbol, catalog.itemsize(item["dtype"]))
-    needed = [p.symbol for p in formula.parameters if p.source != "accelerator"]
+    needed = [p.symbol for p in formula.arguments if p.source != "accelerator"]
     complete = all(name in sizes for name in needed)
     intensity, rate, seconds = (point.get(k) for k in ("intensity", "flops_per_s", "seconds"))
     if intensity is None and complete and formula.on_roofline:

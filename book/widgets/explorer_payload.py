@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -13,7 +14,7 @@ from sympy.printing.mathml import mathml
 
 from book import catalog
 from book.catalog.facts import ACCELERATOR_FACTS, DTYPE_FACTS, FACTS
-from book.formulas.code_generation import written_out
+from book.formulas.code_generation import javascript, written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
 from book.formulas.views import Roofline, Shown, Stack, Timeline, Trace, View
 from book.say import translated
@@ -77,7 +78,8 @@ def _parameter(p: Parameter) -> dict[str, Any]:
                 f"parameter {p.symbol}: source {p.source!r} decides {', '.join(known)}, not {p.fact!r}; "
                 "name one of those as its fact, or make it a slider."
             )
-        return {**shared, "source": p.source, "fact": p.fact}
+        known_here = {} if math.isnan(p.default) or p.source != "model" else {"default": p.default}
+        return {**shared, "source": p.source, "fact": p.fact, **known_here}
     if p.shown_in:
         shared["shown"] = {"unit": p.shown_in, "scale": p.shown_scale}
     return {
@@ -100,6 +102,17 @@ def _formula(formula: Formula) -> dict[str, Any]:
         "parameters": [_parameter(ranges.get(p.symbol, p)) for p in formula.parameters],
         "code": formula.javascript(),
     }
+    if formula.capacity is not None:
+        asked = {p.symbol for p in formula.arguments}
+        for p in made["parameters"]:
+            if p["symbol"] not in asked:
+                p["quiet"] = True  # nothing that is shown depends on it but the line on memory
+        made["capacity"] = {
+            "held": formula.capacity.held,
+            "gpus": formula.capacity.gpus,
+            "code": {name: javascript(e) for name, e in formula.capacity.outputs.items()},
+            "broken": {name: javascript(e) for name, e in formula.capacity.broken.items()},
+        }
     if formula.limit is not None:
         made["limit"] = {
             "parameter": formula.limit.parameter,
@@ -183,7 +196,10 @@ def build(id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator]
             group: {label: [sizes.get(s) for s in symbols] for label, sizes in layers.items()}
             for group, layers in presets(formula).items()
         },
-        "words": words_for(v.kind for v in pictures(formula, len(accelerators))),
+        "words": words_for(
+            (v.kind for v in pictures(formula, len(accelerators))),
+            formula.capacity.held if formula.capacity else "",
+        ),
     }
 
 

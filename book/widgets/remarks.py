@@ -4,11 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from book.drawing import number_text
 from book.formulas.formula import Formula
 from book.formulas.views import Stack
 from book.widgets.words import word
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is said of a position's memory, and whether the position can be.
+
+    state: "fits", "lacks" memory, "broken" whatever the memory, or "" for a formula that holds nothing.
+    """
+
+    sentence: str = ""
+    state: str = ""
+
+
+def memory(formula: Formula, at: Mapping[str, float], model: str = "") -> Memory:
+    """Whether a card's memory holds what the sliders ask for, and what would. model: the preset's name."""
+    if formula.capacity is None:
+        return Memory()
+    held = formula.held(**at)
+    if broken := [name for name in formula.capacity.broken if held[name] > 0]:
+        numbers = {p.symbol: f"{at[p.symbol]:,.0f}" for p in formula.parameters}
+        name = model.split(" / ")[0]
+        return Memory(" ".join(word(b, model=name, **numbers) for b in broken), "broken")
+    fits = held["needed"] <= held["there"]
+    sizes = {name: number_text.si(float(held[name]), "byte") for name in ("needed", "there", "memory")}
+    said = [word(f"{'fits' if fits else 'lacks'}_{formula.capacity.held}", **sizes)]
+    if held["weights"] > held["there"]:
+        if formula.capacity.held == "model":
+            said.append(word("weights_alone"))
+    elif "sequences" in held:
+        count = int(held["sequences"])
+        said.append(word({0: "holds_none", 1: "holds_one"}.get(count, "holds"), count=f"{count:,}"))
+    if not fits and held["heads"]:
+        said.append(_cards(formula, at, int(held["heads"])))
+    return Memory(" ".join(said), "fits" if fits else "lacks")
+
+
+def _cards(formula: Formula, at: Mapping[str, float], most: int) -> str:
+    """The least number of cards that would do, of those that the heads can be dealt out to."""
+    for cards in range(1, most + 1):
+        held = formula.held(cards, **at)
+        if not held["uneven"] and held["needed"] <= held["there"]:
+            return word("cards_one" if cards == 1 else "cards", cards=f"{cards:,}")
+    return word("cards_none", most=f"{most:,}")
 
 
 def stacked(formula: Formula, at: Mapping[str, float]) -> str:

@@ -11,7 +11,7 @@ from book.formulas.formula import Parameter
 from book.roofline import Roof
 from book.widgets.explorer_payload import letter, shown_outputs
 from book.widgets.position import lacking, position, roofs
-from book.widgets.remarks import stacked
+from book.widgets.remarks import memory, stacked
 from book.widgets.words import word
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ def summary(explorer: Explorer) -> str:
         card = catalog.accelerator(explorer.accelerator).short_name
         return word("no_fact", accelerator=card, fact=missing[0].label)
     at = position(explorer)
-    return " ".join(filter(None, (_meaning(explorer, at), stacked(explorer.formula, at))))
+    said = stacked(explorer.formula, at), memory(explorer.formula, at, explorer.preset).sentence
+    return " ".join(filter(None, (_meaning(explorer, at), *said)))
 
 
 def _meaning(explorer: Explorer, at: dict[str, float]) -> str:
@@ -67,6 +68,8 @@ def _quantity(value: float, unit: str) -> str:
         return word("no_value")
     if unit == "%":
         return f"{number_text.number(100 * value)} %"
+    if not unit and math.isfinite(value) and value == int(value):
+        return number_text.number(int(value))  # a count
     return number_text.si(value, unit) if unit else number_text.number(value)
 
 

@@ -107,6 +107,56 @@ _SHARED: dict[str, str] = {
     "running": say("running …"),
 }
 
+# What a formula with weights or a cache says below its picture: what memory holds, and what can't be.
+_OF_MEMORY: dict[str, str] = {
+    "fits_model": say("It fits: {needed} of the {there} that an engine may use of a card's {memory}."),
+    "fits_weights": say(
+        "The weights fit: {needed} of the {there} that an engine may use of a card's {memory}."
+    ),
+    "fits_cache": say(
+        "The caches fit, with no weights counted: {needed} of the {there} that an engine may use of a "
+        "card's {memory}."
+    ),
+    "fits_layer": say(
+        "The caches of this layer fit, with nothing else counted: {needed} of the {there} that an engine "
+        "may use of a card's {memory}."
+    ),
+    "lacks_model": say(
+        "Does not fit: it needs {needed} on a card of {memory}, of which an engine may use {there}."
+    ),
+    "lacks_weights": say(
+        "The weights do not fit: they need {needed} on a card of {memory}, of which an engine may use "
+        "{there}."
+    ),
+    "lacks_cache": say(
+        "The caches alone do not fit: they need {needed} on a card of {memory}, of which an engine may "
+        "use {there}."
+    ),
+    "lacks_layer": say(
+        "The caches of this layer alone do not fit: they need {needed} on a card of {memory}, of which an "
+        "engine may use {there}."
+    ),
+    "holds": say("There is room for {count} of these sequences."),
+    "holds_one": say("There is room for 1 of these sequences."),
+    "holds_none": say("There is room for none of these sequences."),
+    "weights_alone": say("The weights alone are too much."),
+    "cards": say("{cards} cards would hold all of it."),
+    "cards_one": say("1 card would hold all of it."),
+    "cards_none": say("No number of these cards up to {most} would hold all of it."),
+    "over_context": say(
+        "{model} takes contexts of up to {max_context} tokens: a longer one can't be served."
+    ),
+    "uneven_cards": say(
+        "{heads} query heads and {kv_heads} KV heads can't be dealt out evenly to {gpus} cards."
+    ),
+    "uneven_shared": say(
+        "Every KV head serves as many query heads: {heads} of these can't share {kv_heads} evenly."
+    ),
+    "here_lacks": say("{position}: does not fit"),
+    "here_broken": say("{position}: can't be"),
+    "beyond": say("beyond what fits"),
+}
+
 # Words that a view of this kind shows, and no other.
 _OF_A_VIEW: dict[str, dict[str, str]] = {
     "bars": {
@@ -163,13 +213,20 @@ _OF_A_VIEW: dict[str, dict[str, str]] = {
 }
 
 WORDS: dict[str, str] = {
-    name: text for words in (_SHARED, *_OF_A_VIEW.values()) for name, text in words.items()
+    name: text for words in (_SHARED, _OF_MEMORY, *_OF_A_VIEW.values()) for name, text in words.items()
 }
 
 
-def words_for(views: Iterable[str]) -> dict[str, str]:
-    """The words of an explorer with views of these kinds: they travel with it."""
-    return {**_SHARED, **{name: text for view in views for name, text in _OF_A_VIEW.get(view, {}).items()}}
+def words_for(views: Iterable[str], held: str = "") -> dict[str, str]:
+    """The words of an explorer with views of these kinds: they travel with it. held: as `Capacity` says."""
+    spoken = (f"fits_{held}", f"lacks_{held}")
+    memory = {
+        name: text
+        for name, text in _OF_MEMORY.items()
+        if held and (name in spoken or not name.startswith(("fits_", "lacks_")))
+    }
+    of_views = {name: text for view in views for name, text in _OF_A_VIEW.get(view, {}).items()}
+    return {**_SHARED, **memory, **of_views}
 
 
 def word(name: str, **values: str) -> str:

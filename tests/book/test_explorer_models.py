@@ -48,9 +48,10 @@ def test_where_sliders_have_the_shape_a_model_is_left_when_one_moves():
 def test_a_model_can_be_counted_in_two_ways():
     counted = [
         explore(formulas.decode_floor, CARDS, model="llama3.1-8b", layer=layer)
-        for layer in (None, "without the input table")
+        for layer in (None, "all parameters")
     ]
-    assert [position(e)["parameters"] for e in counted] == [8_030_261_248, 7_504_924_672]
+    assert [position(e)["parameters"] for e in counted] == [7_504_924_672, 8_030_261_248]
+    assert {position(e)["stored"] for e in counted} == {8_030_261_248}  # memory holds what no step reads
 
 
 def test_the_card_decides_the_memory_that_a_program_may_use():
@@ -117,7 +118,9 @@ def test_the_summary_names_every_part():
     assert step(batch=32, context=4096).summary() == (
         "H100 SXM, bf16, Llama-3.1-8B, at B = 32, S = 4,096, w = 16 bit, s = 16 bit: time per step 9.92 ms, "
         "weights 4.79 ms, KV cache 5.13 ms, arithmetic 589 µs, all users 3,225 token/s, "
-        "ceiling of any batch 6,240 token/s, intensity 17.5 FLOP/byte, bound by memory."
+        "ceiling of any batch 6,240 token/s, intensity 17.5 FLOP/byte, bound by memory. "
+        "It fits: 33.2 GB of the 76.5 GB that an engine may use of a card's 85.0 GB. "
+        "There is room for 112 of these sequences."
     )
     assert "utilisation 10.8 %" in explore(formulas.utilisation, CARDS).summary()
 

@@ -59,13 +59,13 @@ def test_each_symbol_stands_on_the_page_once(page):
 
 @pytest.mark.parametrize("formula", formulas.ALL, ids=lambda f: f.name)
 def test_each_letter_of_a_formula_stands_on_the_page(page, formula):
-    letters = {p.latex or p.symbol for p in (*formula.parameters, *formula.aliases)}
+    letters = {p.latex or p.symbol for p in (*formula.arguments, *formula.aliases)}
     assert letters - set(listed(page)) == set()
 
 
 def test_no_two_things_of_one_formula_share_a_letter():
     for formula in formulas.ALL:
-        letters = [p.latex or p.symbol for p in (*formula.parameters, *formula.aliases)]
+        letters = [p.latex or p.symbol for p in (*formula.arguments, *formula.aliases)]
         assert sorted(set(letters)) == sorted(letters), formula.name
 
 
@@ -73,7 +73,7 @@ def test_a_thing_has_one_letter_in_all_formulas():
     """And a letter one thing: a slider of chapter 02 and one of chapter 07 don't share N."""
     meaning: dict[str, set[str]] = {}
     for formula in formulas.ALL:
-        for p in (*formula.parameters, *formula.aliases):
+        for p in (*formula.arguments, *formula.aliases):
             meaning.setdefault(p.latex or p.symbol, set()).add(p.symbol)
     # s is the size of any stored number, where nothing is stored in another size.
     meaning["s"] -= {"itemsize"}

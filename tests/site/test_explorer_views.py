@@ -182,7 +182,7 @@ def test_the_card_sets_the_memory(page):
     before = readouts(page, "#kv-capacity")
     choose(page, "accelerator", "h200_sxm", "#kv-capacity")
     after = readouts(page, "#kv-capacity")
-    assert before[0] == "sequences that fit 90.1" and after[0] == "sequences that fit 177"
+    assert before[0] == "sequences that fit 90" and after[0] == "sequences that fit 177"
 
 
 def test_a_link_brings_back_model_and_view(page, open_page):

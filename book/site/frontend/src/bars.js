@@ -4,6 +4,7 @@ import { gridX, plot, ruleY } from "@observablehq/plot";
 import { h, image, s, say } from "./dom.js";
 import { axisOf, fill, quantity, sentence, shortly, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
+import { possibleAlong } from "./remarks.js";
 import { decades } from "./roofline.js";
 
 const COLOURS = ["var(--rl-weights)", "var(--rl-cache)"]; // what works with weights, and with the cache
@@ -124,12 +125,13 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
   const area = (i) => s("path", { fill: COLOURS[i], "fill-opacity": 0.28, "data-part": parts[i].output });
   const areas = parts.map((_, i) => area(i));
   const edge = s("path", { class: "rl-edge" });
+  const beyond = s("path", { class: "rl-edge rl-beyond" });
   const equal = s("line", { class: "rl-equal", y1: frame.y0, y2: frame.y1 });
   svg.prepend(s("g", { "aria-hidden": "true" }, ...areas));
   const rod = s("line", { class: "rl-rod", y1: frame.y0, y2: frame.y1 });
   const ball = s("circle", { class: "rl-point", r: 6.5 });
   const text = s("text", { class: "rl-label rl-here", y: frame.y0 - 8 });
-  svg.append(s("g", { "aria-hidden": "true" }, edge, equal), s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, ball, text));
+  svg.append(s("g", { "aria-hidden": "true" }, edge, beyond, equal), s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, ball, text));
 
   function label(curve, found, told) {
     svg.querySelector(".rl-labels")?.remove();
@@ -155,7 +157,10 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
         ground = now;
         const curve = xs.map((v, i) => [pixels[i], Y(share(v))]);
         const path = curve.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L");
-        set(edge, { d: `M${path}` });
+        const along = possibleAlong(compiled, values, against.symbol, xs);
+        const drawn = (can) => along.map(([v, now], i) => (now === can ? `${i && along[i - 1][1] === can ? "L" : "M"}${X(v).toFixed(1)} ${Y(share(v)).toFixed(1)}` : "")).join("");
+        set(edge, { d: drawn(true) });
+        set(beyond, { d: drawn(false) });
         set(areas[0], { d: `M${path}L${frame.x1} ${frame.y1}L${frame.x0} ${frame.y1}Z` });
         set(areas[1], { d: `M${path}L${frame.x1} ${frame.y0}L${frame.x0} ${frame.y0}Z` });
         const at = equalAt(compiled, view, values, against, xs);

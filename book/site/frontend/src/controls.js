@@ -77,7 +77,7 @@ export function dtypes(id, words, payload, onchange) {
 /** Models, or models and their layers in groups. Sizes of the reader's own come first, if sliders move them. */
 export function presets(id, words, payload, onchange) {
   const control = select(id, onchange);
-  const decides = payload.formula.parameters.some((p) => p.source === "model");
+  const decides = payload.formula.parameters.some((p) => p.source === "model" && !p.quiet);
   if (!decides) control.append(option("", words.own_sizes));
   for (const [group, labels] of Object.entries(payload.presets)) {
     if ("" in labels) control.append(option(group, group));
@@ -158,6 +158,6 @@ export function readout(name) {
 
 /** The heading: what is explored, its formula, and what its short letters stand for. */
 export function heading(formula, label) {
-  const where = formula.aliases.map((text) => h("span", { class: "rl-formula rl-quiet" }, math(text)));
-  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula" }, `${label} = `, math(formula.mathml)), ...where);
+  const where = formula.aliases.map((text) => h("span", { class: "rl-formula rl-quiet", tabindex: 0 }, math(text)));
+  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula", tabindex: 0 }, `${label} = `, math(formula.mathml)), ...where);
 }

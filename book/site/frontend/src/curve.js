@@ -1,9 +1,10 @@
 // The formula itself against one of its parameters, with its limit dashed.
-import { gridX, gridY, line, plot, rect, ruleY } from "@observablehq/plot";
+import { gridX, gridY, line, plot, rect, ruleX, ruleY } from "@observablehq/plot";
 import { image, s } from "./dom.js";
 import { axisOf, digits, fill, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
+import { possibleAlong } from "./remarks.js";
 import { decades, frameOf, layout, operatingPoint } from "./roofline.js";
 
 const SAMPLES = 120;
@@ -34,7 +35,8 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
   const at = (output, v) => compiled.outputs[output]({ ...values, [against.symbol]: v });
   const bend = against.symbol === "intensity" ? [corner] : []; // where the curve may have a corner
   const xs = [...walk(against.low, against.high, log), ...bend].filter((v) => v >= against.low && v <= against.high).sort((a, b) => a - b);
-  const curve = xs.map((v) => [v, at(formula.value, v)]);
+  const along = possibleAlong(compiled, values, against.symbol, xs);
+  const curve = along.map(([v, can]) => [v, at(formula.value, v), can]);
   const limit = compiled.outputs.limit ? xs.map((v) => [v, at("limit", v)]) : [];
   // Where a value is expected, the band between its two sure ends.
   const band = view.low ? xs.map((v) => ({ x: v, low: at(view.low, v), high: at(view.high, v) })).filter((b) => b.low > 0 && b.high > 0) : [];
@@ -46,6 +48,9 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
   const x = log ? [against.low / 1.15, against.high * 1.15] : [against.low, against.high];
   const xTicks = against.steps ?? (log ? decades(x, shape.narrow ? 5 : 8) : undefined);
   const yTicks = decades(y, 6);
+  // Where the curve turns along this slider, if the formula says so.
+  const turns = view.turn?.parameter === against.symbol ? compiled.outputs[view.turn.output](values) : NaN;
+  const turn = turns >= x[0] && turns <= x[1] ? turns : 0;
   const inside = limit.filter(([, v]) => v >= y[0] && v <= y[1]);
   const svg = image(plot({
     ...shape,
@@ -64,8 +69,9 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
       gridX(xTicks ?? [], { stroke: "var(--rl-line)", strokeOpacity: 1 }),
       gridY(yTicks, { stroke: "var(--rl-line)", strokeOpacity: 1 }),
       ...["low", "high"].map((end) => line(band, { x: "x", y: end, stroke: "var(--rl-predicted)", strokeOpacity: 0.55, strokeWidth: 1 })),
+      ...(turn ? [ruleX([turn], { stroke: "var(--rl-dim)", strokeWidth: 1.6, strokeDasharray: "7,5" })] : []),
       line(inside, { stroke: "var(--rl-dim)", strokeWidth: 1.8, strokeDasharray: "7,5" }),
-      line(curve, { stroke: "var(--rl-predicted)", strokeWidth: 2.6, strokeLinejoin: "round" }),
+      ...[true, false].map((can) => line(curve, { x: (d) => d[0], y: (d) => (d[2] === can ? d[1] : NaN), stroke: "var(--rl-predicted)", strokeWidth: can ? 2.6 : 1.8, strokeLinejoin: "round", ...(!can && { strokeDasharray: "2,5", strokeOpacity: 0.75, className: "rl-beyond" }) })),
       ...evidenceMarks(points),
     ],
   }));
@@ -78,13 +84,23 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
     svg.querySelector("[data-mark=line]").before(s("path", { d: `M${round}Z`, class: "rl-band" }));
   }
 
+  let place = null;
   function label() {
     const pixels = (list) => list.map(([a, b]) => [X(a), Y(b)]);
-    const place = labelLayer(svg, frame, { lines: [pixels(curve), pixels(inside)], points: points.map((p) => [X(p.x), Y(p.y)]) });
+    place = labelLayer(svg, frame, { lines: [pixels(curve), pixels(inside)], points: points.map((p) => [X(p.x), Y(p.y)]) });
     if (formula.limit && inside.length) {
       const along = [0.97, 0.85, 0.7, 0.55, 0.4, 0.25].map((t) => inside[Math.round(t * (inside.length - 1))]);
       const places = along.flatMap(([a, b]) => [{ x: X(a) - 8, y: Y(b) - 8, anchor: "end" }, { x: X(a), y: Y(b) + 18, anchor: "end" }]);
       place(fill(words.limit, { label: formula.limit.label }), places, { required: true });
+    }
+    if (turn) {
+      const told = `${view.turn.label} = ${digits(turn)}`;
+      place(told, [{ x: X(turn) + 7, y: frame.y1 - 8 }, { x: X(turn) - 7, y: frame.y1 - 8, anchor: "end" }, { x: X(turn) + 7, y: frame.y0 + 16 }], { required: true });
+    }
+    const beyond = curve.filter(([, , can]) => !can);
+    if (beyond.length) {
+      const spots = [0.5, 0.75, 0.3, 0.9, 0.1].map((t) => beyond[Math.round(t * (beyond.length - 1))]);
+      place(words.beyond, spots.flatMap(([a, b]) => [{ x: X(a) + 8, y: Y(b) + 18 }, { x: X(a) - 8, y: Y(b) - 8, anchor: "end" }, { x: X(a) - 8, y: Y(b) + 18, anchor: "end" }]), { kind: "rl-quiet" });
     }
     if (band.length) {
       const along = [0.98, 0.8, 0.6, 0.4].map((t) => band[Math.round(t * (band.length - 1))]);
@@ -105,7 +121,7 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
     svg,
     label,
     move(now, text) {
-      point.move(X(values[against.symbol] === undefined ? x[0] : now.values[against.symbol]), Y(Math.min(y[1], Math.max(y[0], now.value))), text);
+      point.move(X(values[against.symbol] === undefined ? x[0] : now.values[against.symbol]), Y(Math.min(y[1], Math.max(y[0], now.value))), text, false, place);
     },
   };
 }

@@ -26,7 +26,7 @@ function render({ model, el, page = false, widths = null }) {
 
   // ------------------------------------------------------------------------------ changing state
 
-  const decided = formula.parameters.filter((p) => p.source === "model");
+  const decided = formula.parameters.filter((p) => p.source === "model" && !p.quiet);
 
   /** The sliders that a preset sets; undefined if there is no such preset. */
   function slidersOf(preset) {
@@ -96,6 +96,7 @@ function render({ model, el, page = false, widths = null }) {
   const formatted = onRoof || formula.parameters.some((p) => p.source === "dtype" || p.fact === "peak");
   const picture = h("div", { class: "rl-picture" });
   const key = h("div", { class: "rl-key" });
+  const fit = h("p", { class: "rl-fit", hidden: !formula.capacity });
   const note = h("p", { class: "rl-note", role: "status", hidden: true });
   const spoken = h("output", { class: "rl-unseen", "aria-live": "polite" });
   const copy = h("button", { type: "button", hidden: !page, onclick: copyLink }, words.copy);
@@ -115,6 +116,7 @@ function render({ model, el, page = false, widths = null }) {
       decided.length ? part.facts.el : null,
       h("div", { class: "rl-read" }, reads.value.el, ...more.map(([, r]) => r.el), ...Object.values(reads).slice(1).map((r) => r.el)),
       picture,
+      fit,
       h("div", { class: movable.some((p) => p.unit === "tokens") ? "rl-sliders rl-roomy" : "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
       key,
       h("div", { class: "rl-foot" }, h("span", { class: "rl-hint" }, words.keyboard), h("span", { class: "rl-acts" }, reset, copy)),
@@ -151,6 +153,15 @@ function render({ model, el, page = false, widths = null }) {
     picture.append(where);
   }
 
+  /** What memory says of the position; a point that can't be is drawn as such. */
+  function showFit({ held }) {
+    say(fit, held.sentence);
+    fit.hidden = !held.sentence;
+    const can = !["lacks", "broken"].includes(held.state);
+    fit.classList.toggle("rl-cannot", !can);
+    picture.classList.toggle("rl-impossible", !can);
+  }
+
   let legendKey = "";
   function showLegend(now, state, series) {
     const off = series.map((one) => differences(one.fixed, now.values));
@@ -181,6 +192,7 @@ function render({ model, el, page = false, widths = null }) {
     showReadouts(now);
     if (widths) for (const width of widths) drawAt(width, looked, state);
     else showPicture(looked, state, Math.round(picture.clientWidth), picture);
+    showFit(looked);
     showLegend(now, state, series);
     if (!quiet) speak(scene.summary(looked, state));
   }

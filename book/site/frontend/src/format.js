@@ -19,7 +19,7 @@ export function digits(value, significant = 3) {
 
 /** An exact value, as on a slider: integers in full, others to four digits without idle zeros. */
 export function exact(value) {
-  if (Number.isInteger(value)) return value.toLocaleString("en");
+  if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
   return String(Number(value.toPrecision(4)));
 }
 
@@ -39,6 +39,7 @@ export function si(value, name) {
 /** Units that take SI prefixes; "FLOP/byte" is a ratio and takes none, and a share is shown in percent. */
 export function quantity(value, unit) {
   if (unit === "%") return { number: digits(100 * value), unit };
+  if (!unit && Number.isInteger(value)) return { number: exact(value), unit }; // a count
   return ["s", "FLOP", "FLOP/s", "byte", "byte/s"].includes(unit) ? si(value, unit) : { number: digits(value), unit: Number.isFinite(value) ? unit : "" };
 }
 

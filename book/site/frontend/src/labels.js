@@ -50,7 +50,7 @@ export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
    * places: [{x, y, anchor}] in order of liking, y at the baseline. required: goes to the least bad
    * place when none is free; otherwise it is left out.
    */
-  return function place(text, places, { kind = "", required = false } = {}) {
+  function place(text, places, { kind = "", required = false } = {}) {
     const el = s("text", { class: `rl-label ${kind}` }, ...(Array.isArray(text) ? text : [text]));
     layer.append(el);
     const width = widthOf(el, family);
@@ -73,5 +73,16 @@ export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
     el.setAttribute("y", best.y);
     taken.push(best.box);
     return el;
+  }
+  /** How bad a text of 13 pixels would stand at each of these places: its box, and what it would lie on. */
+  place.rank = (text, places) => {
+    const width = (measure(text, 650, family) * 13) / 12;
+    return places.map((spot) => {
+      const left = spot.anchor === "end" ? spot.x - width : spot.x;
+      const box = { x0: left - 2, x1: left + width + 2, y0: spot.y - 11, y1: spot.y + 4 };
+      const out = Math.max(frame.x0 - box.x0, 0) + Math.max(box.x1 - frame.x1, 0) + Math.max(frame.y0 - 14 - box.y0, 0) + Math.max(box.y1 - frame.y1, 0);
+      return { ...spot, cost: 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + 1000 * Math.ceil(out) };
+    }).sort((a, b) => a.cost - b.cost); // places of one cost stay in the order of liking
   };
+  return place;
 }

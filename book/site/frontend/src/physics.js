@@ -16,10 +16,21 @@ export function compileAll({ formula, roof }) {
   }
   return {
     outputs,
+    capacity: memoryCode(formula, names),
     ridge: compile(["peak", "bandwidth"], roof.ridge),
     attainable: compile(["intensity", "peak", "bandwidth"], roof.attainable),
     time: compile(["flops", "bytes", "peak", "bandwidth"], roof.time),
   };
+}
+
+/** What a position holds in memory, as functions of {symbol: value} and a number of cards; null where nothing is held. */
+function memoryCode({ capacity }, names) {
+  if (!capacity) return null;
+  const functions = (code) => Object.fromEntries(Object.entries(code).map(([name, text]) => {
+    const run = compile([...names, "cards"], text);
+    return [name, (values, cards) => run(...names.map((n) => values[n]), cards)];
+  }));
+  return { held: capacity.held, gpus: capacity.gpus, code: functions(capacity.code), broken: functions(capacity.broken) };
 }
 
 /** The machine's numbers at one precision, or null where it has no such unit. */
@@ -48,7 +59,7 @@ export function complete(payload, values, accelerator, dtype, preset) {
     dtype: payload.dtypes[dtype],
     model: presetSizes(payload, preset),
   };
-  const decided = (p) => facts[p.source]?.[p.fact] ?? NaN;
+  const decided = (p) => facts[p.source]?.[p.fact] ?? p.default ?? NaN;
   return Object.fromEntries(payload.formula.parameters.map((p) => [p.symbol, p.source ? decided(p) : values[p.symbol]]));
 }
 

@@ -72,6 +72,8 @@ export function draw(drawn, ctx) {
     current = { key, ...made };
   }
   const p = movable.find((q) => q.symbol === state.against) ?? movable[0];
-  current.move(now, `${p.letter} = ${shortly(p, now.values[p.symbol])}`, ctx);
+  const position = `${p.letter} = ${shortly(p, now.values[p.symbol])}`;
+  const why = { lacks: payload.words.here_lacks, broken: payload.words.here_broken }[ctx.held.state];
+  current.move(now, why ? fill(why, { position }) : position, ctx);
   return current;
 }

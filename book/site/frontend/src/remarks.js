@@ -1,5 +1,63 @@
 // Sentences below the picture that go with the sliders. Python's book/widgets/remarks.py says the same.
-import { fill, quantity, sentence } from "./format.js";
+import { exact, fill, quantity, sentence, si } from "./format.js";
+
+/** Can these values be? "fits", "lacks" memory, "broken" whatever the memory, or "" where nothing is held. */
+export function stateOf({ capacity }, values) {
+  if (!capacity) return "";
+  const cards = values[capacity.gpus] ?? 1;
+  if (Object.values(capacity.broken).some((run) => run(values, cards) > 0)) return "broken";
+  return capacity.code.needed(values, cards) <= capacity.code.there(values, cards) ? "fits" : "lacks";
+}
+
+/** Where along `xs` it begins or ends to be possible: [x, whether it can be there], with the turns found between two of them. */
+export function possibleAlong(compiled, values, symbol, xs) {
+  const can = (v) => !["lacks", "broken"].includes(stateOf(compiled, { ...values, [symbol]: v }));
+  const found = [];
+  for (const x of xs) {
+    const now = can(x);
+    const last = found.at(-1);
+    if (last && last[1] !== now) {
+      let [a, b] = [last[0], x];
+      for (let i = 0; i < 30; i++) {
+        const middle = (a + b) / 2;
+        if (can(middle) === last[1]) a = middle;
+        else b = middle;
+      }
+      found.push([a, last[1]], [b, now]);
+    }
+    found.push([x, now]);
+  }
+  return found;
+}
+
+/** The least number of cards that would do, of those that the heads can be dealt out to. */
+function cardsFor({ words }, { code }, values, most) {
+  for (let cards = 1; cards <= most; cards++)
+    if (!code.uneven(values, cards) && code.needed(values, cards) <= code.there(values, cards)) return fill(words[cards === 1 ? "cards_one" : "cards"], { cards: exact(cards) });
+  return fill(words.cards_none, { most: exact(most) });
+}
+
+/** Whether a card's memory holds what the sliders ask for, and what would: {state, sentence}. */
+export function memory(payload, compiled, values, preset) {
+  const { words } = payload;
+  const { capacity } = compiled;
+  const state = stateOf(compiled, values);
+  if (!state) return { state, sentence: "" };
+  const cards = values[capacity.gpus] ?? 1;
+  if (state === "broken") {
+    const numbers = Object.fromEntries(payload.formula.parameters.map((p) => [p.symbol, exact(values[p.symbol])]));
+    const broken = Object.keys(capacity.broken).filter((name) => capacity.broken[name](values, cards) > 0);
+    return { state, sentence: broken.map((name) => fill(words[name], { ...numbers, model: preset.split(" / ")[0] })).join(" ") };
+  }
+  const held = Object.fromEntries(Object.entries(capacity.code).map(([name, run]) => [name, run(values, cards)]));
+  const sizes = Object.fromEntries(["needed", "there", "memory"].map((name) => [name, sentence(si(held[name], "byte"))]));
+  const said = [fill(words[`${state}_${capacity.held}`], sizes)];
+  if (held.weights > held.there) {
+    if (capacity.held === "model") said.push(words.weights_alone);
+  } else if (held.sequences !== undefined) said.push(fill(words[{ 0: "holds_none", 1: "holds_one" }[held.sequences] ?? "holds"], { count: exact(held.sequences) }));
+  if (state === "lacks" && held.heads) said.push(cardsFor(payload, capacity, values, held.heads));
+  return { state, sentence: said.join(" ") };
+}
 
 /** A stack of terms beside what was measured: {values, sum, measured, rest (NaN where nothing was), sentence}. */
 export function stacked({ words }, view, now) {

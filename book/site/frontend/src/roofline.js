@@ -97,9 +97,10 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   const X = (v) => svg.scale("x").apply(v);
   const Y = (v) => svg.scale("y").apply(v);
 
+  let place = null;
   function label() {
     const lines = roofs.map((r) => bend(r).map(([a, b]) => [X(a), Y(b)]));
-    const place = labelLayer(svg, frame, { lines, points: points.map((p) => [X(p.x), Y(p.y)]) });
+    place = labelLayer(svg, frame, { lines, points: points.map((p) => [X(p.x), Y(p.y)]) });
     for (const group of together(shape.narrow ? shortNames(roofs) : roofs, Y)) {
       const top = Y(group[0].peak) - 7;
       const corner = Math.max(...group.map((r) => X(compiled.ridge(r.peak, r.bandwidth)))) + 8;
@@ -120,7 +121,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
     svg,
     label, // once it is in the document, where its font is known
     move(now, text) {
-      point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text, now.bound === "compute");
+      point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text, now.bound === "compute", place);
     },
   };
 }
@@ -133,15 +134,18 @@ export function operatingPoint(svg, frame) {
   const text = s("text", { class: "rl-label rl-here" });
   svg.append(s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, ball, text));
   return {
-    move(px, py, words, flat = false) {
+    /** place: the picture's labels, among which the point's own finds room. */
+    move(px, py, words, flat = false, place = null) {
       const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
       set(down, { x1: px, x2: px, y1: py, y2: frame.y1 });
       set(across, { x1: frame.x0, x2: px, y1: py, y2: py });
       set(ball, { cx: px, cy: py });
       // Above a slope lie only other cards' roofs. Above a flat roof are names, just below it evidence.
-      const room = px - frame.x0 > 90;
-      const up = room && !flat;
-      set(text, { x: px + (room ? -11 : 12), y: py + (flat ? 36 : up ? -9 : 21), "text-anchor": room ? "end" : "start" });
+      const left = (dy) => ({ x: px - 11, y: py + dy, anchor: "end" });
+      const right = (dy) => ({ x: px + 12, y: py + dy, anchor: "start" });
+      const spots = flat ? [left(36), right(36), left(54), right(54), left(20), right(20)] : [left(-9), right(21), left(-26), right(38), left(21), right(-9), left(-44), right(56), left(-62), right(74)];
+      const [spot] = place ? place.rank(words, spots) : spots;
+      set(text, { x: spot.x, y: spot.y, "text-anchor": spot.anchor });
       say(text, words);
     },
   };

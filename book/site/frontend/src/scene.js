@@ -3,7 +3,7 @@
 import { relevant } from "./evidence.js";
 import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
 import { compileAll, situation } from "./physics.js";
-import { stacked } from "./remarks.js";
+import { memory, stacked } from "./remarks.js";
 
 /** Every output that the views call by a label, once: {output, label, unit}. */
 function shownOutputs(views, readouts) {
@@ -27,9 +27,10 @@ export function sceneOf(payload) {
     const now = situation(compiled, payload, values, chosen, state.dtype, state.preset);
     const missing = chosen && formula.parameters.find((p) => p.source === "accelerator" && !Number.isFinite(now.values[p.symbol]));
     const stack = views.find((v) => v.kind === "stack");
-    const remarks = stack && !missing ? [stacked(payload, stack, now).sentence] : [];
+    const held = missing ? { state: "", sentence: "" } : memory(payload, compiled, now.values, state.preset);
+    const remarks = missing ? [] : [stack && stacked(payload, stack, now).sentence, held.sentence].filter(Boolean);
     return {
-      now, remarks, card: chosen, series: relevant(state.evidence, state.accelerator),
+      now, held, remarks, card: chosen, series: relevant(state.evidence, state.accelerator),
       lacking: missing ? fill(words.no_fact, { accelerator: chosen.name, fact: missing.label }) : "",
     };
   }
