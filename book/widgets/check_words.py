@@ -80,7 +80,9 @@ SLIPS: dict[str, str] = {
         "byte), and look whether one factor of two went in twice."
     ),
     "bits": say("It is a factor of eight. A byte has eight bits, and links are sold in bits."),
-    "binary": say("That is what a mix of GiB (2³⁰ bytes) and GB (10⁹ bytes) gives, or of their smaller kin."),
+    "binary": say(
+        "A GiB (2³⁰ bytes) in the place of a GB (10⁹ bytes), or of their smaller kin, would give this."
+    ),
     "bandwidth": say("With the bandwidth of the {card} this would be right. Which card is asked about?"),
     "peak": say("With the peak of the {card} this would be right. Which card is asked about?"),
     "ridge": say("With the ridge of the {card} this would be right. Which card is asked about?"),
