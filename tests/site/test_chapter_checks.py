@@ -3,6 +3,7 @@
 import ast
 import copy
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -81,7 +82,13 @@ def test_mistakes_that_fall_together_are_counted_as_written():
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_check_that_a_chapter_makes_is_on_its_page(site, name):
     notebook = json.loads((ROOT / name).with_suffix(".ipynb").read_text(encoding="utf-8"))
-    source = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    asked = [
+        call
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and re.search(r"\b(numeric|choice)\(", "".join(cell["source"]))
+        for call in ast.walk(ast.parse("".join(cell["source"])))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("numeric", "choice")
+    ]
     assert len(on_page(site, name)) == sum(text.count("numeric(") + text.count("choice(") for text in source)
 
 

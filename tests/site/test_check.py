@@ -1,7 +1,6 @@
 """Self-checks on a page without a kernel: the same rule as in Python, by keyboard, for everybody."""
 
 import itertools
-import json
 
 import pytest
 
@@ -10,9 +9,8 @@ from book.drawing import figures, palette
 from book.drawing.tables import table
 from book.notebook.source import source
 from book.roofline import Roof
-from book.widgets.dual_widget import STATIC
-from book.widgets.self_check import Check, judge, numeric
-from tests.site.built import AXE
+from book.widgets.self_check import judge, numeric
+from tests.site import check_page
 
 CHECKS = [
     numeric(
@@ -82,30 +80,15 @@ SOMEWHERE = {"near", "slip", "rounding"}
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("check")
     roof = figures.show(figures.roofline([Roof("H100", 989.4e12, 3.35e12)], alt="A roof."), caption="Roof")
     wide = table([[1e9 + i for i in range(9)]], [f"column {i}" for i in range(9)], caption="Nine numbers")
     around = roof.html + wide._repr_html_() + source(cost.linear)._repr_html_()
-    body = "".join(check.static_html() for check in CHECKS) + around
-    styles = palette.css() + (STATIC / "check.css").read_text(encoding="utf-8")
-    (folder / "explorer.js").write_bytes((STATIC / "explorer.js").read_bytes())
-    look = "body{margin:16px;font-family:sans-serif;background:var(--rl-background);color:var(--rl-text)}"
-    (folder / "page.html").write_text(
-        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Checks</title>'
-        '<meta name="viewport" content="width=device-width">'
-        f"<style>{styles}{look}</style></head><body><main><h1>Exercises</h1>{body}</main>"
-        '<script src="explorer.js"></script></body></html>',
-        encoding="utf-8",
-    )
-    return folder / "page.html"
+    return check_page.write(tmp_path_factory.mktemp("check"), CHECKS, around)
 
 
 @pytest.fixture
 def page(new_context, page_file):
-    """The page opened from disk on a phone; an error in it, or a request that leaves it, fails the test."""
-    page = new_context(page_file.parent.as_uri(), viewport={"width": 360, "height": 640}).new_page()
-    page.goto(page_file.as_uri())
-    return page
+    return check_page.on_a_phone(new_context, page_file)
 
 
 def answers(payload):
@@ -169,10 +152,7 @@ def answers(payload):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_javascript_judges_as_python_does(page, check):
     typed = answers(check.payload)
-    said = page.evaluate(
-        "([payload, typed]) => typed.map((t) => globalThis.InferenceRoofline.check.judge(payload, t))",
-        [json.loads(json.dumps(check.payload)), typed],
-    )
+    said = check_page.judged(page, "check", check.payload, typed)
     kinds = set()
     assert len(typed) < 20_000
     for text, js in zip(typed, said, strict=True):
@@ -244,35 +224,12 @@ def test_it_is_accessible_and_fits_a_phone(page, theme):
         check.get_by_label("Your answer").fill(typed)
         check.get_by_role("button", name="Check").click()
     page.get_by_role("button", name="Show the solution").first.click()
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate(
-        "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
-    )
-    assert found == []
+    assert check_page.violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_in_a_notebook_it_tells_the_kernel_what_was_answered(page):
-    """anywidget imports `_esm` as a module and hands `render` a model whose changes go to Python."""
-    entry, solved = page.evaluate(
-        """async ([esm, payload]) => {
-            const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
-            const widget = (await import(address)).default;
-            const state = { kind: "check", payload, entry: "", solved: false };
-            let saved = null;
-            const model = {
-                get: (name) => state[name], set: (name, value) => { state[name] = value; }, on() {}, off() {},
-                save_changes: () => { saved = [state.entry, state.solved]; },
-            };
-            const el = document.createElement("div");
-            document.body.append(el);
-            widget.render({ model, el });
-            el.querySelector("input").value = "2731";
-            el.querySelector("form").requestSubmit();
-            return saved;
-        }""",
-        [Check._esm, json.loads(json.dumps(CHECKS[0].payload))],
-    )
+    entry, solved = check_page.in_a_notebook(page, CHECKS[0], "el.querySelector('input').value = '2731';")
     assert (entry, solved) == ("2731", True)
 
 

@@ -1,13 +1,9 @@
 """Questions with options on a page without a kernel: by keyboard, by thumb, for a screen reader."""
 
-import json
-
 import pytest
 
-from book.drawing import palette
-from book.widgets.choice import Choice, choice, judge
-from book.widgets.dual_widget import STATIC
-from tests.site.built import AXE
+from book.widgets.choice import choice, judge
+from tests.site import check_page
 
 CHECKS = [
     choice(
@@ -34,36 +30,18 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("choice")
-    body = "".join(check.static_html() for check in CHECKS)
-    styles = palette.css() + (STATIC / "check.css").read_text(encoding="utf-8")
-    (folder / "explorer.js").write_bytes((STATIC / "explorer.js").read_bytes())
-    look = "body{margin:16px;font-family:sans-serif;background:var(--rl-background);color:var(--rl-text)}"
-    (folder / "page.html").write_text(
-        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Checks</title>'
-        '<meta name="viewport" content="width=device-width">'
-        f"<style>{styles}{look}</style></head><body><main><h1>Exercises</h1>{body}</main>"
-        '<script src="explorer.js"></script></body></html>',
-        encoding="utf-8",
-    )
-    return folder / "page.html"
+    return check_page.write(tmp_path_factory.mktemp("choice"), CHECKS)
 
 
 @pytest.fixture
 def page(new_context, page_file):
-    """The page opened from disk on a phone; an error in it, or a request that leaves it, fails the test."""
-    page = new_context(page_file.parent.as_uri(), viewport={"width": 360, "height": 640}).new_page()
-    page.goto(page_file.as_uri())
-    return page
+    return check_page.on_a_phone(new_context, page_file)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_javascript_judges_as_python_does(page, check):
     picked = [*(option["text"] for option in check.payload["options"]), "", "two", "{text}"]
-    said = page.evaluate(
-        "([payload, picked]) => picked.map((t) => globalThis.InferenceRoofline.choice.judge(payload, t))",
-        [json.loads(json.dumps(check.payload)), picked],
-    )
+    said = check_page.judged(page, "choice", check.payload, picked)
     kinds = set()
     for text, js in zip(picked, said, strict=True):
         verdict = judge(check.payload, text)
@@ -139,33 +117,10 @@ def test_it_is_accessible_and_fits_a_phone(page, theme):
         check = page.get_by_role("group", name=name)
         check.get_by_text(text, exact=True).click()
         check.get_by_role("button", name="Check").click()
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate(
-        "axe.run().then((r) => r.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
-    )
-    assert found == []
+    assert check_page.violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_in_a_notebook_it_tells_the_kernel_what_was_picked(page):
-    """anywidget imports `_esm` as a module and hands `render` a model whose changes go to Python."""
-    entry, solved = page.evaluate(
-        """async ([esm, payload]) => {
-            const address = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
-            const widget = (await import(address)).default;
-            const state = { kind: "choice", payload, entry: "", solved: false };
-            let saved = null;
-            const model = {
-                get: (name) => state[name], set: (name, value) => { state[name] = value; }, on() {}, off() {},
-                save_changes: () => { saved = [state.entry, state.solved]; },
-            };
-            const el = document.createElement("div");
-            document.body.append(el);
-            widget.render({ model, el });
-            el.querySelectorAll("input")[1].click();
-            el.querySelector("form").requestSubmit();
-            return saved;
-        }""",
-        [Choice._esm, json.loads(json.dumps(CHECKS[0].payload))],
-    )
+    entry, solved = check_page.in_a_notebook(page, CHECKS[0], "el.querySelectorAll('input')[1].click();")
     assert (entry, solved) == ("Weights stored in one byte instead of two", True)
