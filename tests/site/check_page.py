@@ -1,4 +1,4 @@
-"""A page that holds self-checks and little else, and a notebook's part in one, for the tests of both kinds."""
+"""A page that holds self-checks and little else, and a notebook's part in one, for both kinds' tests."""
 
 from __future__ import annotations
 
