@@ -19,7 +19,6 @@ DRAWS = ("show", "figure", "picture")  # figures.show, evidence.figure, picture
 NOT_YET: set[str] = {
     "02-linear-layers",
     "04-decode-floor",
-    "08-prefill-attention",
     "09-step-law",
 }
 
