@@ -15,6 +15,8 @@ Need = Literal["order", "same", "all"]
 
 # "On the same card" says which card, and "the same explorer" which explorer; neither compares.
 _POINTING = "explorer|file|page|cell|table|code|source|notebook|example|question|chapter"
+# "All of a cache" is a part and its whole; all cards, all rows are what a claim is about.
+_SETS = "cards|models|rows|points|sizes|series|kernels|engines|shapes|formats|peaks|measurements|cases|chips"
 _BEFORE = "".join(
     rf"(?<!\b{word} )" for word in ("at", "all", "on", "of", "from", "by", "for", "with", "the")
 )
@@ -23,7 +25,7 @@ _WORDS: dict[Need, tuple[str, ...]] = {
     "order": (
         r"at (?:least|most)",
         r"no (?:more|less|fewer|\w+er) than",
-        r"(?:more|less|fewer|faster|slower|larger|smaller|longer|shorter|higher|lower) than",
+        r"(?:more|less|fewer|faster|slower|larger|smaller|longer|shorter|higher|lower) than(?! one\b)",
         r"(?:cheaper|better|worse) than",
         r"(?:faster|slower)\b(?! than)",
         rf"{_TIMES} (?:as|the) \w+",
@@ -46,9 +48,9 @@ _WORDS: dict[Need, tuple[str, ...]] = {
     "all": (
         r"always",
         r"never",
-        r"nobody|no one|no-one|nothing|none",
+        r"nobody|no one|no-one|nothing(?! but)|none",
         r"every(?:body|one|thing|where)?",
-        r"(?<!at )(?<!after )(?<!above )(?<!of )all (?:of|the(?! same)|(?!(?:is|this|its|was|does)\b)\w+s)\b",
+        rf"all (?:of )?(?:the |these |its |our )?(?:\w+ )?(?:{_SETS})",
         r"can(?:'t|not| not) (?:be|reach|help|hold|beat|exceed|have)",
         r"must (?:be|have)",
         r"(?<!not )only",
