@@ -93,6 +93,12 @@ def _share(point: Mapping[str, Any], tops: Ceilings) -> str:
 def _level(points: Points) -> str:
     before, last = points[-2:]
     turned, grown = last["intensity"] / before["intensity"], _rate(last) / _rate(before)
+    if grown < 1 / LEVEL:
+        return say(
+            "At the last point the rate was {grown:.2f} times that of the point before: it fell, which a roof "
+            "does not explain.",
+            grown=grown,
+        )
     if grown <= LEVEL:
         return say(
             "The last {turned:.2g} times the intensity changed the rate by a factor of {grown:.2f}: a roof.",

@@ -16,7 +16,7 @@ _CSS = (
     ".rl-evidence .rl-rung{margin:1.4em 0 .4em;text-align:left}"
     ".rl-evidence .rl-rung+.rl-rung{margin-top:.4em}"
     ".rl-evidence .rl-table{margin:.4em 0}"
-    f"{_E} .rl-table th,{_E} .rl-table td{{padding:.3em .45em}}"
+    f"{_E} .rl-table th,{_E} .rl-table td{{padding:.3em .33em}}"
     ".rl-evidence .rl-table{container-type:inline-size}"
     ".rl-evidence .rl-table caption{position:sticky;left:0;max-width:100cqw;white-space:normal}"
     ".rl-evidence .rl-table thead th{white-space:normal;vertical-align:bottom}"

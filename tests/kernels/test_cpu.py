@@ -148,6 +148,7 @@ def dialled(line, *rates, noise=0.01):
             0.01,
             ["the rate grew 1.07 times. That is less", "binds before memory", ": a roof."],
         ),
+        ((4, 8, 16, 30, 20), 0.01, ["That is a slope", "was 0.67 times that of the point before: it fell"]),
         ((2, 8, 16, 30, 32), 0.9, ["the rate grew 15 times. The times scatter too much", "too busy"]),
     ],
 )
