@@ -67,8 +67,8 @@ _CSS = (
     ".rl-figure{margin:1em 0;max-width:36rem}"
     ".rl-figure svg{display:block;width:100%;height:auto;stroke-linejoin:round}"
     ".rl-figure svg text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif!important}"
-    ".rl-figure figcaption{font-size:.9em;font-weight:400;font-family:var(--book-sans,inherit);margin-top:.4em;"
-    "text-align:left;color:var(--rl-dim,inherit)}"
+    ".rl-figure figcaption{font-size:.9em;font-weight:400;margin-top:.4em;"
+    "font-family:var(--book-sans,inherit);text-align:left;color:var(--rl-dim,inherit)}"
 )
 
 

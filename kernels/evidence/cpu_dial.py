@@ -95,8 +95,8 @@ def _level(points: Points) -> str:
     turned, grown = last["intensity"] / before["intensity"], _rate(last) / _rate(before)
     if grown < 1 / LEVEL:
         return say(
-            "At the last point the rate was {grown:.2f} times that of the point before: it fell, which a roof "
-            "does not explain.",
+            "At the last point the rate was {grown:.2f} times that of the point before: it fell, which "
+            "no roof explains.",
             grown=grown,
         )
     if grown <= LEVEL:
