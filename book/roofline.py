@@ -26,8 +26,13 @@ def _symbols(*values: Number) -> Any:
     return sympy if sympy and any(isinstance(v, sympy.Basic) for v in values) else None
 
 
+PLAIN = {int, float}  # types of numbers that need no array's and no symbol's ways: quick, and common
+
+
 def least(a: Number, b: Number) -> Number:
     """The smaller of two numbers, arrays (element by element) or symbols."""
+    if type(a) in PLAIN and type(b) in PLAIN:
+        return min(a, b)
     if sympy := _symbols(a, b):
         return sympy.Min(a, b)
     return np.minimum(a, b) if np.ndim(a) or np.ndim(b) else min(a, b)
@@ -35,6 +40,8 @@ def least(a: Number, b: Number) -> Number:
 
 def most(a: Number, b: Number) -> Number:
     """The larger of two numbers, arrays (element by element) or symbols."""
+    if type(a) in PLAIN and type(b) in PLAIN:
+        return max(a, b)
     if sympy := _symbols(a, b):
         return sympy.Max(a, b)
     return np.maximum(a, b) if np.ndim(a) or np.ndim(b) else max(a, b)
@@ -90,6 +97,8 @@ def _link_time(sent: Number, link: Number | None) -> Number | None:
     """Seconds on the link, or None where there is none and nothing to send."""
     if link is not None:
         return sent / link
+    if type(sent) in PLAIN and not sent:
+        return None
     if _symbols(sent) or np.any(sent):
         raise ValueError(
             f"sent = {sent}, link = None: bytes that are sent need a link; give link, in bytes/s one way "

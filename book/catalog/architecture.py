@@ -153,7 +153,8 @@ class Model:
 
 def load_refused(path: Path = PATH) -> Mapping[str, str]:
     """name or hf id -> what that model is built of that a `Model` can't hold. Raises CatalogError."""
-    document, found = read(path), {}
+    document = read(path)
+    found: dict[str, str] = {}
     for index, entry in enumerate(document.get("refused") or ()):
         row = Row(f"{path.name}, refused[{index}]", entry)
         reason = row.text("because")

@@ -100,11 +100,6 @@ class Accelerator:
             return "framework"
         return "driver" if self.smi_bytes else "label"
 
-    @property
-    def driver_bytes(self) -> int | None:
-        """An old name, for a moment: `framework_bytes`, `smi_bytes` or, best, `usable`."""
-        return self.framework_bytes or self.smi_bytes
-
     def peak(self, dtype: str, unit: Unit = "matrix") -> float:
         """Dense peak of arithmetic in `dtype`, FLOP/s; of the matrix units, or of the vector units.
 

@@ -82,7 +82,12 @@ def _way(file: str, name: str, body: Any) -> Mapping[str, str]:
 
 
 def _kind(
-    file: str, kind: str, body: Any, sources: Mapping[str, str], known: dict, ways: Mapping
+    file: str,
+    kind: str,
+    body: Any,
+    sources: Mapping[str, str],
+    known: dict,
+    ways: Mapping[str, Mapping[str, str]],
 ) -> tuple[Series, ...]:
     group = Row(f"{file}, {kind}", body, sources)
     about, columns, entries = group.text("about"), group.items("columns"), group.items("series")
@@ -97,7 +102,14 @@ def _kind(
     )
 
 
-def _series(row: Row, kind: str, about: str, columns: tuple[str, ...], known: dict, ways: Mapping) -> Series:
+def _series(
+    row: Row,
+    kind: str,
+    about: str,
+    columns: tuple[str, ...],
+    known: dict,
+    ways: Mapping[str, Mapping[str, str]],
+) -> Series:
     references = {name: row.text(name, optional=True) or None for name in known}
     for name, value in references.items():
         if value is not None and value not in known[name]:
@@ -112,7 +124,8 @@ def _series(row: Row, kind: str, about: str, columns: tuple[str, ...], known: di
     made = Series(
         kind=kind,
         about=about,
-        **references,
+        accelerator=references["accelerator"],
+        model=references["model"],
         dtype=row.choice("dtype", tuple(DTYPES), optional=True),
         fixed=MappingProxyType(_fixed(fixed) if fixed else {}),
         columns=tuple(name for name, _ in si),

@@ -35,6 +35,7 @@ class Number(Protocol):
     def __ge__(self, other: Any, /) -> Any: ...
 
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})  # no bytes of any tensor
 FP32_BYTES = 4  # partial sums are kept in fp32 whatever the operands are
 
 
@@ -51,17 +52,19 @@ class Cost:
     """
 
     flops: Number
-    reads: Mapping[str, Number] = field(default_factory=dict)
-    writes: Mapping[str, Number] = field(default_factory=dict)
+    reads: Mapping[str, Number] = field(default_factory=lambda: NOTHING)
+    writes: Mapping[str, Number] = field(default_factory=lambda: NOTHING)
     workspace: frozenset[str] = frozenset()
     workspace_flops: Number = 0
-    sent: Mapping[str, Number] = field(default_factory=dict)
+    sent: Mapping[str, Number] = field(default_factory=lambda: NOTHING)
 
     __array_ufunc__ = None  # an array times a cost is a cost of arrays, not an array of costs
 
     def __post_init__(self) -> None:
         for name in ("reads", "writes", "sent"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            terms = getattr(self, name)
+            if type(terms) is not MappingProxyType:  # one is of this module, and has its own copy
+                object.__setattr__(self, name, MappingProxyType(dict(terms)) if terms else NOTHING)
 
     @property
     def bytes(self) -> Number:
@@ -120,7 +123,9 @@ class Cost:
     __rmul__ = __mul__
 
 
-def _merge(a: Mapping[str, Number], b: Mapping[str, Number]) -> dict[str, Number]:
+def _merge(a: Mapping[str, Number], b: Mapping[str, Number]) -> Mapping[str, Number]:
+    if not a or not b:
+        return a or b
     return {name: a.get(name, 0) + b.get(name, 0) for name in [*a, *(n for n in b if n not in a)]}
 
 

@@ -48,7 +48,7 @@ def _by_layer(
     return ((a.global_layers, context), (a.window_layers, windowed(context, a.window)))
 
 
-def _in_chunk(context: Number, chunk: int) -> Number:
+def _in_chunk(context: Number, chunk: Number) -> Number:
     """Tokens of the last chunk: from 1 to `chunk`."""
     return (context - 1) % chunk + 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from book import catalog
 from book.catalog import Accelerator, Model
 from book.cost import Number
+from book.roofline import PLAIN
 
 Count = Literal["read", "all"]
 Itemsize = Number | Mapping[str, Number]  # of all parameters, or by part: see `book.serving.weights`
@@ -132,10 +134,12 @@ def _whole_cards(gpus: Number, model: Model) -> None:
     )
 
 
-def _refuse(value: Number, good: Callable[[np.ndarray], Any], name: str, remedy: str) -> None:
+def _refuse(value: Any, good: Callable[[Any], Any], name: str, remedy: str) -> None:
     """ValueError that names the first number of `value` that is not finite or not good."""
     if getattr(value, "free_symbols", None):
         return
+    if type(value) in PLAIN and isfinite(value) and good(value):
+        return  # the common case, without an array
     numbers = np.atleast_1d(np.asarray(value, float))
     bad = numbers[~(np.isfinite(numbers) & good(numbers))]
     if bad.size:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -121,8 +122,8 @@ class Fit:
                 raise ValueError(f"{name} = {getattr(self, name)}: a sentence speaks of one; ask for each.")
 
 
-def size(count: Number) -> str:
-    """Bytes as one reads them here: three digits, in 1e9."""
+def size(count: Any) -> str:
+    """Bytes, one number, as one reads them here: three digits, in 1e9."""
     billions = float(count) / 1e9
     decimals = 0 if billions >= 99.95 else 1 if billions >= 9.995 else 2
     return say("{size} GB", size=f"{billions:,.{decimals}f}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class Step:
     peak: float
     bandwidth: float
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """FLOPs and bytes of the step; its intensity is the blended one of chapter 07."""
         return self.linear + self.attention

@@ -43,7 +43,7 @@ def itemsizes(model: Model, weight_itemsize: Itemsize) -> dict[str, Number]:
             raise ValueError(
                 f"weight_itemsize says nothing of {part!r}, which {model.name} has: add it, or {OTHERS!r}."
             )
-    return {part: weight_itemsize.get(part, weight_itemsize.get(OTHERS)) for part in held}
+    return {part: weight_itemsize[part if part in weight_itemsize else OTHERS] for part in held}
 
 
 def weight_bytes(model: Model, weight_itemsize: Itemsize = 2) -> Number:
