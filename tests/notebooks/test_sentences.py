@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import nbformat
@@ -289,3 +290,33 @@ def test_every_file_of_reasons_is_a_file_s():
     assert len(set(stems)) == len(stems)
     folder = ROOT / "book" / "notebook" / "reasons"
     assert {path.stem for path in folder.glob("*.yaml")} <= set(stems)
+
+
+def described(source):
+    """What a module's code writes as an alt text or a caption: keywords, names, and functions called so."""
+    for node in ast.walk(ast.parse(source)):
+        given = [k.value for k in getattr(node, "keywords", []) if k.arg in ("alt", "caption")]
+        if isinstance(node, ast.Assign) and {ast.unparse(t) for t in node.targets} & {"alt", "caption"}:
+            given.append(node.value)
+        if isinstance(node, ast.FunctionDef) and re.search(r"(^|_)(alt|caption)(_|$)", node.name):
+            given += node.body[1:]  # without its docstring
+        for value in given:
+            yield from (
+                text.value
+                for text in ast.walk(value)
+                if isinstance(text, ast.Constant) and isinstance(text.value, str) and " " in text.value
+            )
+
+
+def test_no_module_writes_an_alt_text_or_a_caption_that_claims():
+    modules = [path for house in ("book", "kernels") for path in sorted((ROOT / house).rglob("*.py"))]
+    texts = {text for path in modules for text in described(path.read_text(encoding="utf-8"))}
+    assert len(texts) > 20
+    # which lines of a table are shown, not how they compare
+    excused = {text for text in texts if "the {count} largest of {all}" in text}
+    assert [text for text in sorted(texts - excused) if words(text)] == []
+
+
+def test_an_alt_text_of_a_module_that_claims_is_found():
+    source = 'show(figure, alt=say("It is never slower than {x}.", x=x))\nalt = say("The same as ever.")'
+    assert set(described(source)) == {"It is never slower than {x}.", "The same as ever."}
