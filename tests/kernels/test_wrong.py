@@ -120,6 +120,12 @@ def test_right_kernels_move_the_same_launch_by_launch(name):
                 assert traffic.by_launch == traffic.unique, (verb, tensor)
 
 
+def test_where_kernels_are_compiled_a_child_counts_the_mistake(monkeypatch):
+    here = counts("copied_weight")
+    monkeypatch.setattr(counted_rows.devices, "MODE", "compiled")
+    assert counts("copied_weight") == here
+
+
 # ------------------------------------------------------------------------------ as a chapter shows it
 
 
