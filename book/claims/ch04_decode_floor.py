@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from book import catalog, serving
-from book.claims.claim import right
+from book.claims.claim import right, wrong
 from book.claims.terms import card, model, weight_bytes
 from book.say import say
 from book.serving import deploy
@@ -62,6 +62,47 @@ CLAIMS = (
         say("Scales, head and all, to the last digit printed: a model of how to count."),
         seen="issue",
         link="https://github.com/NVIDIA/dgx-spark-playbooks/pull/91",
+    ),
+    right(
+        "rate-nvfp4",
+        say("So a DGX Spark can write at most 6.72 tokens a second of it"),
+        "6.72 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("llama3.1-70b", "nvfp4", "bf16"),
+        say("273 GB/s over that. Four were measured there, so a report of a slow fallback was no fault."),
+        seen="issue",
+        link="https://github.com/NVIDIA/dgx-spark-playbooks/pull/91",
+    ),
+    right(
+        "rate-qwen3-moe",
+        say("A DGX Spark writes at most 45.5 tokens a second of Qwen3-Coder-30B-A3B in bf16"),
+        "45.5 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("qwen3-30b-a3b", "bf16", "bf16"),
+        say("Three billion active parameters, of which the label drops a few per cent. 44.9 by their count."),
+        tolerance=0.02,
+        seen="blog",
+        link="https://kubis.ai/blog/dgx_series/appendix_b_bandwidth_formula",
+    ),
+    wrong(
+        "rate-nvfp4-no-scales",
+        say("And 182 tokens a second in NVFP4, at half a byte a parameter"),
+        "182 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("qwen3-30b-a3b", "nvfp4", "bf16", "nvfp4"),
+        say("NVFP4 is 4.5 bits with its scales, and the head stays in bf16."),
+        slip=lambda: card("gb10").bandwidth / (3e9 * 0.5),
+        seen="blog",
+        link="https://kubis.ai/blog/dgx_series/appendix_b_bandwidth_formula",
+    ),
+    wrong(
+        "rate-gpt-oss",
+        say("59.5 tokens a second of gpt-oss-120b are the hardware limit of a DGX Spark"),
+        "59.5 tokens/s",
+        lambda: card("gb10").bandwidth / bytes_read("gpt-oss-120b", "bf16", "bf16", "mxfp4"),
+        say(
+            "The limit is lower for the checkpoint as published, experts in MXFP4 and the rest in bf16. Then "
+            "something was read in fewer bits, and the limit is another."
+        ),
+        seen="issue",
+        link="https://github.com/spark-arena/recipe-registry/issues/17",
     ),
     right(
         "rate-4090",
