@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,24 @@ def test_a_picture_shows_itself_with_caption_and_number():
 def test_what_a_picture_cannot_show_is_said(name, what, why):
     with pytest.raises(ValueError, match=why):
         drawn(name, **what)
+
+
+def of_every_card_and_model() -> Iterator[Picture]:
+    """Whatever isn't refused, of all that the catalog has."""
+    asked = [
+        (n, {"card": a.id}) for a in catalog.accelerators() for n in ("machine", "roof", "tiles", "rows")
+    ]
+    models = ("layer", "cache", "heads", "batch", "rows", "bytes")
+    asked += [(n, {"model": m.id}) for m in catalog.models() for n in models]
+    for name, what in asked:
+        with suppress(ValueError):
+            yield picture(name, **what)
+
+
+def test_pictures_of_any_card_or_model_are_small_or_refused():
+    everything = list(of_every_card_and_model())
+    assert len(everything) > 200
+    assert [one for one in everything if len(one.svg.encode()) >= MOST] == []
 
 
 # ------------------------------------------------------------------ numbers

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 
 from book.drawing.palette import css
 from book.drawing.pictures import PICTURES, picture
-from tests.book.test_pictures import GIVEN, OTHERS
+from tests.book.test_pictures import GIVEN, OTHERS, of_every_card_and_model
 
 WIDTHS = (704, 358)  # a page's column, and a phone's
 CONTRAST = 4.5
@@ -128,6 +128,20 @@ def test_no_words_meet_and_none_leaves_the_picture(opened, width, name, what):
     ]
     met = [(a["words"], b["words"]) for i, a in enumerate(boxes) for b in boxes[i + 1 :] if meet(a, b)]
     assert (outside, met) == ([], [])
+
+
+def test_words_keep_apart_for_any_card_and_model(opened):
+    """What has long bars for one card has short ones for another. On a phone, where words are large."""
+    met = []
+    for one in of_every_card_and_model():
+        boxes = opened(358, one.svg).evaluate(BOXES)["boxes"]
+        met += [
+            (one.title, a["words"], b["words"])
+            for i, a in enumerate(boxes)
+            for b in boxes[i + 1 :]
+            if meet(a, b)
+        ]
+    assert met == []
 
 
 def luminance(rgb: list[float]) -> float:

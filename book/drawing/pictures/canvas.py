@@ -61,6 +61,7 @@ STYLE = (
     ".sb{fill:none;stroke:var(--b);stroke-width:1}.rl-pic "
     ".si{fill:none;stroke:var(--i);stroke-width:2}.rl-pic "
     ".sk{fill:none;stroke:var(--k);stroke-width:1.5}.rl-pic .half{opacity:.5}"
+    ".rl-pic .sm{fill:none;stroke:var(--r);vector-effect:none}"
     ".rl-pic .dots{fill:none;stroke:var(--i);stroke-linecap:round;vector-effect:none}"
     f"@media(max-width:{PHONE - 1}px){{.rl-pic{{font-size:{PHONE_TYPE}px}}.rl-pic .wide{{display:none}}}}"
 )

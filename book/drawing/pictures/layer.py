@@ -9,6 +9,7 @@ from book.drawing.pictures.canvas import Picture, arrow, finished, line, path, r
 from book.say import say
 
 _WIDTH = 72  # units for d_model
+_NARROWEST = 8  # units that a letter takes
 _ATTENTION, _MLP = ("q projection", "k projection", "v projection", "o projection"), ("gate", "up", "down")
 
 
@@ -24,17 +25,23 @@ def _add(x: float, y: float) -> str:
 def layer(model: str | Model = "llama3.1-8b") -> Picture:
     """Attention and MLP of one layer, weights drawn to scale in bf16.
 
-    Raises ValueError for a model whose layer has other parts (experts, a latent cache), or an MLP too
-    wide for the drawing.
+    Raises ValueError for a model whose layer has other parts (experts, a latent cache), or weights that
+    the drawing has no room for.
     """
     m = catalog.model(model) if isinstance(model, str) else model
     shapes = m.linear_layers()
-    if m.experts is not None or not {*_ATTENTION, *_MLP} <= shapes.keys() or m.d_ff > 3.6 * m.d_model:
+    if m.experts is not None or not {*_ATTENTION, *_MLP} <= shapes.keys():
         raise ValueError(
-            f"picture 'layer': {m.name} has other parts than q, k, v, o, gate, up and down, or an MLP more "
-            "than 3.6 times its width; try 'llama3.1-8b'."
+            f"picture 'layer': {m.name} has other parts than q, k, v, o, gate, up and down; "
+            "try 'llama3.1-8b'."
         )
     scale = _WIDTH / m.d_model
+    queries, keys = (shapes[name][1] * scale for name in ("q projection", "k projection"))
+    if m.d_ff > 3.6 * m.d_model or queries + 2 * keys > 1.55 * _WIDTH or keys < _NARROWEST:
+        raise ValueError(
+            f"picture 'layer': a weight of {m.name} is too wide or too narrow for the drawing; "
+            "try 'llama3.1-8b'."
+        )
     size = {name: 2 * shapes[name][0] * shapes[name][1] for name in (*_ATTENTION, *_MLP)}
     attention, mlp = (sum(size[n] for n in names) for names in (_ATTENTION, _MLP))
     share = f"{100 * mlp / (attention + mlp):.0f} %"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from book import catalog
 from book.catalog import Accelerator
 from book.drawing.number_text import number, si
-from book.drawing.pictures.canvas import Picture, finished, path, rect, text
+from book.drawing.pictures.canvas import Picture, finished, line, path, rect, text
+from book.drawing.pictures.canvas import number as number_
 from book.say import say
 
 _LEFT, _WIDE = 20, 664
@@ -17,27 +18,20 @@ def _mebibytes(size: int) -> str:
 
 
 def _multiprocessors(count: int, top: float) -> str:
-    """`count` equal squares in four rows, the last of which may be shorter."""
+    """`count` equal squares in four rows, the last of which may be shorter: a row is two dashed lines."""
     columns = -(-count // _SM_ROWS)
     wide = _WIDE / columns
     cell = min(wide, _SM_HEIGHT) - 3
-    return path(
-        (
-            f"M{_LEFT + (i % columns) * wide + 1:.1f} {top + (i // columns) * _SM_HEIGHT + 1:.0f}"
-            f"h{cell:.1f}v{cell * 0.72:.1f}h-{cell:.1f}z"
-            for i in range(count)
-        ),
-        "fr",
-    ) + path(
-        (
-            f"M{_LEFT + (i % columns) * wide + 1:.1f} "
-            f"{top + (i // columns) * _SM_HEIGHT + cell * 0.72 + 3:.1f}"
-            f"h{cell:.1f}"
-            for i in range(count)
-        ),
-        "s",
-        'style="stroke:var(--r);stroke-width:3;opacity:.5"',
-    )
+    drawn = []
+    for row in range(-(-count // columns)):
+        end = _LEFT + wide * min(columns, count - row * columns)
+        for y, thick, classes in ((0.36 * cell, 0.72 * cell, "sm"), (0.86 * cell, 0.2 * cell, "sm half")):
+            dashes = (
+                f'stroke-dasharray="{number_(cell)} {number_(wide - cell)}" stroke-width="{number_(thick)}"'
+            )
+            height = top + row * _SM_HEIGHT + y
+            drawn.append(path(line(_LEFT + (wide - cell) / 2, height, end, height), classes, dashes))
+    return "".join(drawn)
 
 
 def machine(card: str | Accelerator = "h100_sxm", dtype: str = "bf16") -> Picture:
@@ -55,6 +49,7 @@ def machine(card: str | Accelerator = "h100_sxm", dtype: str = "bf16") -> Pictur
     tensor, vector = a.peak(dtype), a.peak(dtype, unit="vector")
     unit = _WIDE / tensor  # units of width for one FLOP, or one byte, a second
     stream = a.bandwidth * unit
+    inside = vector * unit > 200  # room for its name in the bar of the vector units
     middle = _LEFT + _WIDE / 2 - stream / 2
     ridge, vector_ridge = number(tensor / a.bandwidth), number(vector / a.bandwidth, 2)
     memory = si(a.capacity, "B", 2)
@@ -100,8 +95,10 @@ def machine(card: str | Accelerator = "h100_sxm", dtype: str = "bf16") -> Pictur
         text(668, 193, _mebibytes(a.l2_bytes), "e"),
         _multiprocessors(a.sm_count, 228),
         text(_LEFT, 346, say("{sms} multiprocessors. All together, in one second:", sms=sms), at="top"),
-        rect(_LEFT, 388, vector * unit, 40, "fr half", measures="vector"),
-        text(_LEFT + vector * unit + 14, 408, say("vector units"), "b"),
+        rect(_LEFT, 388, vector * unit, 40, "fd", measures="vector"),
+        text(
+            36 if inside else _LEFT + vector * unit + 14, 408, say("vector units"), "b on" if inside else "b"
+        ),
         text(668, 408, say("{vector} in fp32", vector=rates["vector"]), "e"),
         rect(_LEFT, 440, tensor * unit, 50, "fr", measures="tensor"),
         text(36, 465, say("tensor cores"), "b on"),
