@@ -490,6 +490,16 @@ def test_as_many_programs_are_drawn_as_are_said():
     assert walks[0].count("V") == 64 - 1, "and one of them tile by tile"
 
 
+def test_a_negative_term_leads_back():
+    one = {**PARTS, "more rows": -1e-3}
+    drawn_ = sized("terms", parts=one)
+    told = [w for w, _ in drawn_["term"]]
+    assert told[-1] / told[0] == pytest.approx(1 / 2.59, rel=0.01)
+    assert "−1.00 ms" in drawn("terms", parts=one).description
+    with pytest.raises(ValueError, match="sums are not negative"):
+        drawn("terms", parts={"more rows": -1e-3, **PARTS})
+
+
 def test_strips_and_square_are_on_one_scale():
     drawn_ = sized("causal")
     side = drawn_["square"][0][0]

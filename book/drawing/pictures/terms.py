@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from itertools import accumulate
 
 from book.drawing.number_text import si
 from book.drawing.pictures.canvas import Picture, finished, line, path, rect, text
@@ -16,20 +17,23 @@ _BAR_LEFT, _LETTERS = 372, 17
 def terms(parts: Mapping[str, float], measured: float, subject: str = "") -> Picture:
     """Seconds of a step by their causes, one below the other like stairs, and the measured step on top.
 
-    parts: {what: seconds}, in the order of drawing, which their sum leaves a rest of, positive or
-    negative. measured: seconds of the whole. subject: whose step it is, for the title. Raises
-    ValueError for terms that are negative, none, or more than ten.
+    parts: {what: seconds}, in the order of drawing; a negative one leads back. measured: seconds of the
+    whole; what their sum leaves of it is drawn, whatever its sign. subject: whose step it is, for the
+    title. Raises ValueError for no terms or more than ten, and where they lead back past zero.
     """
-    if not 1 <= len(parts) <= 10 or min(parts.values()) < 0 or measured <= 0:
-        raise ValueError("picture 'terms': give 1 to 10 terms, none of them negative, and a positive time.")
+    reached = list(accumulate(parts.values()))
+    if not 1 <= len(parts) <= 10 or min(reached) < 0 or measured <= 0:
+        raise ValueError(
+            "picture 'terms': give 1 to 10 terms whose sums are not negative, and a positive time."
+        )
     names = {label: "\n".join(textwrap.wrap(translated(label), _LETTERS)) for label in parts}
     if long := [label for label, words in names.items() if words.count("\n") > 1]:
         raise ValueError(
             f"picture 'terms': {long[0]!r} takes more than two lines of {_LETTERS} letters; shorten it."
         )
-    total = sum(parts.values())
+    total = reached[-1]
     rest = measured - total
-    unit = (_RIGHT - _BAR_LEFT) / max(measured, total)
+    unit = (_RIGHT - _BAR_LEFT) / max(measured, *reached)
     y, x = float(_TOP), float(_BAR_LEFT)
     drawn: list[str] = []
     for label, seconds in parts.items():
@@ -37,7 +41,7 @@ def terms(parts: Mapping[str, float], measured: float, subject: str = "") -> Pic
         drawn += [
             text(_LEFT, y + 14, names[label]),
             text(_BAR_LEFT - 14, y + 14, si(seconds, "s"), "q e"),
-            rect(x, y, max(wide, 0.5), 28, "fp", measures="term"),
+            rect(min(x, x + wide), y, max(abs(wide), 0.5), 28, "fp", measures="term"),
             path(line(x + wide, y, x + wide, y + _PITCH), "s", 'style="stroke-width:1"'),
         ]
         x, y = x + wide, y + _PITCH
