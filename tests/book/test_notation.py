@@ -13,8 +13,6 @@ from tests import formulas
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "book" / "pages" / "notation.md"
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
-# Chapters that still write a tensor as a number.
-NOT_YET = {"02-linear-layers", "08-prefill-attention"}
 
 GREEK = "alpha|beta|gamma|delta|epsilon|eta|theta|kappa|lambda|mu|rho|sigma|tau|phi|omega"
 # A letter or a Greek one, its star, its index: M, \beta, I^*, d_\text{model}, M^*_\infty, L_c.
@@ -80,7 +78,7 @@ def test_a_thing_has_one_letter_in_all_formulas():
     assert {letter: things for letter, things in meaning.items() if len(things) > 1} == {}
 
 
-@pytest.mark.parametrize("path", [c for c in CHAPTERS if c.stem not in NOT_YET], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_each_letter_of_a_chapters_mathematics_stands_on_the_page(page, path):
     known = set(listed(page))
     cells = nbformat.read(path, 4).cells
