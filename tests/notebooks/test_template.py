@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import nbformat
@@ -54,6 +56,31 @@ def test_a_notebook_holds_no_output_and_no_trace_of_the_machine_that_saved_it(pa
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert outputs.stripped(copy.deepcopy(notebook)) == notebook, "run `make format`"
+
+
+def places(cells):
+    """Where the right option stands in each question of understanding, and whether it is the longest."""
+    found = []
+    for cell in cells:
+        for call in ast.walk(ast.parse(cell)) if re.search(r"\bchoice\(", cell) else ():
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "choice":
+                given = {k.arg: k.value for k in call.keywords}
+                options = [ast.literal_eval(key) for key in given["options"].keys]
+                answer = ast.literal_eval(given["answer"])
+                found.append((options.index(answer), answer == max(options, key=len)))
+    return found
+
+
+def test_nobody_passes_by_picking_one_place_or_the_longest_option():
+    cells = [cell.source for path in CHAPTERS for cell in code(nbformat.read(path, as_version=4))]
+    at = places(cells)
+    assert {place for place, _ in at} >= {0, 1, 2, 3}
+    assert max(Counter(place for place, _ in at).values()) <= len(at) / 2
+    assert sum(longest for _, longest in at) <= 0.6 * len(at)
+
+
+def test_a_right_option_s_place_is_found():
+    assert places(['choice("ex-1", options={"One": "No.", "Another": ""}, answer="Another")']) == [(1, True)]
 
 
 # ------------------------------------------------------------------ each rule of the lint can fail
