@@ -28,7 +28,7 @@ CLAIMS = (
         say("An H100 SXM does 3,958 TFLOP/s in FP8"),
         "3,958 TFLOP/s",
         lambda: card("h100_sxm").peak("fp8"),
-        say("Sparse again. Dense FP8 is what dense bf16 is often taken for."),
+        say("Sparse again: dense is half of that."),
         slip=lambda: sparse("h100_sxm", "fp8"),
         seen="blog",
         link="https://ishan.rs/posts/flops-intensity-rooftline",
@@ -77,7 +77,9 @@ CLAIMS = (
         say("A training run on an H100 uses 104 % of the peak"),
         "104 %",
         lambda: 1.04 * card("a100_80gb_sxm").peak("bf16") / card("h100_sxm").peak("bf16"),
-        say("The script divided by the peak of an A100. A share above 100 % always means a wrong count."),
+        say(
+            "The script divided by the peak of an A100. Above 100 % the operations, the time or the peak is wrong."
+        ),
         slip=lambda: 1.04,
         seen="issue",
         link="https://github.com/karpathy/nanoGPT/pull/464",

@@ -234,7 +234,7 @@ CLAIMS = (
         say("Without its latent attention that would be 57 times as much"),
         "57 times",
         lambda: 61 * cost.kv_append(1, 128, 128).bytes / 2 / cache("deepseek-v3"),
-        say("Against 128 heads with keys and values of their own, which nobody built; against 8 it is 3.6."),
+        say("Against 128 heads with keys and values of their own; against the 8 of the Llamas it is 3.6."),
         seen="blog",
         link="https://blog.www2.ro/deepseek-r1-kv-cache-reduction",
     ),

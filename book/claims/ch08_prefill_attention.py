@@ -47,7 +47,7 @@ CLAIMS = (
         say("Unfused, one layer's scores of a million tokens are 128 TB in Llama-70B"),
         "128 TB",
         lambda: cost.unfused_attention(1, 10**6, 64, 8, model("llama3.1-70b").head_dim).reads["scores"],
-        say("64 heads, a million squared, two bytes: which is why nobody writes them."),
+        say("64 heads, a million squared, two bytes: which is why attention is fused."),
         seen="forum",
         link="https://r.arson.gg/r/LocalLLaMA/comments/1rc8qtc/the_actual_memory_math_for_llama70b_with_1m",
     ),
