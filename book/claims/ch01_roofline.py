@@ -77,9 +77,7 @@ CLAIMS = (
         say("A training run on an H100 uses 104 % of the peak"),
         "104 %",
         lambda: 1.04 * card("a100_80gb_sxm").peak("bf16") / card("h100_sxm").peak("bf16"),
-        say(
-            "The script divided by the peak of an A100. Above 100 % the operations, the time or the peak is wrong."
-        ),
+        say("The script divided by the peak of an A100. Above 100 % operations, time or peak are wrong."),
         slip=lambda: 1.04,
         seen="issue",
         link="https://github.com/karpathy/nanoGPT/pull/464",
