@@ -219,7 +219,9 @@ def _name_on_axis(
     """The series' name: over the axis for the one that stands on it, beside the marks for those below."""
     if not one.label or not one.x:
         return
-    words = say("{label}, ├ with workspace", label=one.label) if one.reach else one.label
+    words = one.label
+    if one.reach and not one.variant:  # said once
+        words = say("{label}, ├ with workspace", label=one.label)
     if not height:
         spots = [*sorted(one.x, reverse=True), xlim[0] * 1.05]
         over = [Place(x, ylim[0], 0, 8, ha, "bottom") for x in spots for ha in ("center", "right", "left")]
@@ -243,3 +245,7 @@ def _name_on_axis(
         beside.xy = (first, height)
         beside.set_position((-8, 0))
         beside.set_ha("right")
+        if beside.get_window_extent().x0 < 0:  # nor to the left: the right end may be cut
+            beside.xy = (last, height)
+            beside.set_position((8, 0))
+            beside.set_ha("left")
