@@ -103,18 +103,16 @@ def test_the_wrong_kernel_has_a_sign_of_its_own_below_the_axis():
 
 
 def test_the_name_of_a_series_below_the_axis_is_inside_the_figure_whichever_side_its_marks_are_on():
-    point = {"intensity_of_all": 0.9, "flops_per_s": None}
     for x in (1, 30, 2000):
-        below = {
-            **COUNTED,
-            "label": "counted: 2 sequences, some tokens",
-            "points": [{**point, "intensity": x}],
-        }
-        figure = figures.roofline([H100], [{**COUNTED, "points": [{**point, "intensity": 1}]}, below])
+        counted, below = (
+            {**COUNTED, "label": label, "points": [{"intensity": at, "intensity_of_all": 0.9 * at}]}
+            for label, at in (("counted", 1), ("counted: 2 sequences, some tokens", x))
+        )
+        figure = figures.roofline([H100], [counted, below])
         figure.draw_without_rendering()
         [text] = [t for t in figure.axes[0].texts if "2 sequences" in t.get_text()]
         box = text.get_window_extent()
-        assert 0 <= box.x0 and box.x1 <= figure.bbox.x1, x
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.x1, x
         assert sum("with workspace" in w for w in words(figure)) == 1
 
 
