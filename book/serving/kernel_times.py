@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from book.catalog.interpolation import interpolate
 from book.catalog.measured import all_reduce, decode_attention, gemm_shards, prefill_attention
 from book.cost import Number
 from book.say import say
@@ -30,7 +31,19 @@ HEADS, HEAD_DIM = 64, 128  # of the prompt that was measured
 # bytes of a stored weight: the format that was measured
 WEIGHT_DTYPES: Mapping[float, str] = {1.0: "fp8", 2.0: "bf16"}
 
-Curve = Mapping[float, float]  # size: seconds
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Measured seconds by size, both ascending."""
+
+    sizes: np.ndarray
+    seconds: np.ndarray
+
+
+def curve(measured: Mapping[int, float]) -> Curve:
+    """{size: seconds} as a curve, in ascending order."""
+    sizes = sorted(measured)
+    return Curve(np.array(sizes, float), np.array([measured[k] for k in sizes]))
 
 
 def plain(value: Any) -> float:
@@ -42,11 +55,11 @@ class NoTable(LookupError):
     """Nobody's measured times of this kernel are in the catalog."""
 
 
-def between(size: Number, curve: Curve) -> Number:
+def between(size: Number, known: Curve) -> Number:
     """Seconds at `size` from measured ones; see the module's first lines for what happens outside."""
-    known = np.array(sorted(curve), float)
-    times = np.array([curve[k] for k in sorted(curve)])
-    found = np.exp(np.interp(np.log(size), np.log(known), np.log(times))) * np.maximum(1, size / known[-1])
+    first, last = known.sizes[0], known.sizes[-1]
+    inside = interpolate(np.clip(size, first, last), known.sizes, known.seconds)
+    found = inside * np.maximum(1, np.asarray(size, float) / last)
     return found if np.ndim(found) else plain(found)
 
 
@@ -71,22 +84,23 @@ class KernelTimes:
                 found[row["n"], row["k"]][row["m"]] = row["seconds"]
         if not found:
             raise NoTable(self._missing("matrix products in " + self.dtype))
-        return found
+        return {shape: curve(times) for shape, times in found.items()}
 
     @cached_property
-    def _by_size(self) -> tuple[Curve, Curve]:
-        """a and b of `a + b * elements`, seconds, through the shapes measured at each number of rows.
+    def _by_size(self) -> tuple[np.ndarray, np.ndarray]:
+        """[rows], and [rows, 2] a and b of `a + b * elements`, seconds, through the shapes measured there.
 
         Least squares of the relative errors: a shape that nobody measured is told by the others.
         """
-        constant, slope = {}, {}
         shapes = self._products
-        for rows in set.intersection(*(set(c) for c in shapes.values())):
-            times = np.array([c[rows] for c in shapes.values()])
-            elements = np.array([n * k for n, k in shapes])
+        elements = np.array([n * k for n, k in shapes])
+        found = []
+        rows = sorted(set.intersection(*(set(c.sizes) for c in shapes.values())))
+        for count in rows:
+            times = np.array([float(c.seconds[c.sizes == count][0]) for c in shapes.values()])
             columns = np.column_stack([1 / times, elements / times])
-            constant[rows], slope[rows] = np.linalg.lstsq(columns, np.ones(len(times)), rcond=None)[0]
-        return constant, slope
+            found.append(np.linalg.lstsq(columns, np.ones(len(times)), rcond=None)[0])
+        return np.array(rows), np.array(found)
 
     def measured(self, n: int, k: int) -> bool:
         """Whether this product was measured itself."""
@@ -94,10 +108,10 @@ class KernelTimes:
 
     def product(self, n: int, k: int, rows: Number) -> Number:
         """Seconds of y[rows, n] = x[rows, k] w[k, n]; of a shape nobody measured, a + b n k."""
-        if self.measured(n, k):
-            return between(rows, self._products[n, k])
-        constant, slope = self._by_size
-        return between(rows, {m: constant[m] + slope[m] * n * k for m in constant})
+        if not self.measured(n, k):
+            counts, ab = self._by_size
+            return between(rows, Curve(counts, ab[:, 0] + ab[:, 1] * n * k))
+        return between(rows, self._products[n, k])
 
     def all_reduce(self, gpus: int, size: Number) -> Number:
         """Seconds of one all-reduce of `size` bytes over `gpus` cards, in a CUDA graph; 0 for one card."""
@@ -113,14 +127,14 @@ class KernelTimes:
         for row in all_reduce.rows():
             if self._ours(row) and row["method"] == "custom_graph":
                 found[row["gpus"]][row["bytes"]] = row["seconds"]
-        return found
+        return {gpus: curve(times) for gpus, times in found.items()}
 
     def prompt_attention(self, tokens: Number, cache_dtype: str = "bf16") -> Number:
         """Seconds of causal attention of one prompt in one layer of 64 query heads of 128."""
-        curve = _prompts(self.accelerator, self.engine, self.version, cache_dtype)
-        if not curve:
+        known = _prompts(self.accelerator, self.engine, self.version, cache_dtype)
+        if known is None:
             raise NoTable(self._missing(f"prompt attention with a {cache_dtype} cache"))
-        return between(tokens, curve)
+        return between(tokens, known)
 
     def decode_attention(self, sequences: Number, context: Number, cache_dtype: str = "bf16") -> Number:
         """Seconds of one layer's attention of a step, of `sequences` with one KV head of 128 each.
@@ -134,7 +148,7 @@ class KernelTimes:
         batches = np.array(sorted(at))
         columns = []
         for batch in batches:
-            known, times = np.array(sorted(at[batch])), np.array([at[batch][c] for c in sorted(at[batch])])
+            known, times = at[batch].sizes, at[batch].seconds
             beyond = np.maximum(context - known[-1], 0) * (times[-1] - times[-2]) / (known[-1] - known[-2])
             columns.append(np.interp(context, known, times) + beyond)
         place = int(np.clip(np.searchsorted(batches, sequences, "right") - 1, 0, len(batches) - 2))
@@ -160,14 +174,11 @@ class KernelTimes:
 
 
 @lru_cache(maxsize=16)
-def _prompts(accelerator: str, engine: str, version: str, cache_dtype: str) -> Curve:
+def _prompts(accelerator: str, engine: str, version: str, cache_dtype: str) -> Curve | None:
     ours = (accelerator, engine, version, HEADS, 1, "bf16", cache_dtype)
     columns = ("accelerator", "engine", "engine_version", "heads", "batch", "attention_dtype", "cache_dtype")
-    return {
-        row["tokens"]: row["seconds"]
-        for row in prefill_attention.rows()
-        if tuple(row[c] for c in columns) == ours
-    }
+    rows = [row for row in prefill_attention.rows() if tuple(row[c] for c in columns) == ours]
+    return curve({row["tokens"]: row["seconds"] for row in rows}) if rows else None
 
 
 @lru_cache(maxsize=8)
@@ -178,7 +189,7 @@ def _decodes(accelerator: str, cache_dtype: str) -> Mapping[int, Curve]:
     for row in decode_attention.rows():
         if tuple(row[c] for c in columns) == ours:
             found[row["batch"]][row["context"]] = row["seconds"]
-    return found
+    return {batch: curve(times) for batch, times in found.items()}
 
 
 @lru_cache(maxsize=32)

@@ -34,7 +34,7 @@ KNOWN = {
     "ttft-8k": 150.8e-3,
     "ttft-linear": 6.68,
     "fused-1024": 1638.4,
-    "law-overhead": 6.3e-3,
+    "law-overhead": 5.02e-3,
     "ridge-t4": 203.1,
     "compute-b200": 7.21,
     "bandwidth-b200": 3.92,
@@ -55,8 +55,9 @@ KNOWN = {
     "attention-8k": 17.6e12,
     "attention-half-70b": 107_656,
     "step-floor-2": 10.67e-3,
-    "law-slope-h200": 1.04,
-    "law-slope-trt": 1.07,
+    "law-slope": 1.039,
+    "split-tables": 0.587e-3,
+    "others-prompts": 13.52e-3,
 }
 
 

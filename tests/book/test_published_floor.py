@@ -184,10 +184,11 @@ def test_the_law_fits_the_tensor_parallel_rows(card, engine, slope, overhead):
     assert sum(found.residuals) == pytest.approx(0, abs=1e-9)
 
 
-def test_eight_cards_run_at_thirty_percent_of_their_roof_and_nothing_is_wrong():
+def test_eight_cards_run_at_thirty_percent_of_their_roof():
     floors, found = fitted("h100_sxm", "vLLM")
     assert floors[-1] / found.law(floors[-1]) == pytest.approx(0.3, abs=0.02)
-    assert found.efficiency > 0.9
+    low, high = found.intervals["slope"]
+    assert low < 1 < 1.2 < high  # and the line doesn't say why
 
 
 def test_an_exact_line_is_found():
