@@ -87,6 +87,16 @@ def test_each_letter_of_a_chapters_mathematics_stands_on_the_page(page, path):
     assert used - known == set()
 
 
+def test_each_bold_letter_of_the_chapters_is_named_on_the_page(page):
+    """They are tensors, which the page lists in a sentence."""
+    bold = re.compile(r"\\mathbf\{(\w)\}")
+    used = {
+        letter for path in CHAPTERS for c in nbformat.read(path, 4).cells for letter in bold.findall(c.source)
+    }
+    assert len(used) > 5
+    assert used - set(bold.findall(page)) == set()
+
+
 @pytest.mark.parametrize(
     ("mathematics", "found"),
     [
