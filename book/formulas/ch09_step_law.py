@@ -8,7 +8,7 @@ from typing import Any
 from book import roofline
 from book.cost import Number
 from book.cost.base import ceil_div
-from book.formulas import models
+from book.formulas import memory, models
 from book.formulas import parameters as p
 from book.formulas.formula import Formula, Parameter
 from book.formulas.steps import LINEAR_FLOPS, PROMPT, STEP
@@ -76,6 +76,7 @@ step_law = Formula(
     presets=models.read_models,
     preset=models.START,
     preset_kind="model",
+    capacity=memory.of_model(p.BATCH.sympy, p.CONTEXT.sympy, p.GPUS, per_token=_kv_per_token),
     views=(
         Timeline(step="tpot", mixed="mixed", chunks="chunks"),
         Curve(),

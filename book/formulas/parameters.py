@@ -28,7 +28,7 @@ PARAMETERS = Parameter("parameters", say("parameters"), latex="P", source="model
 LAYERS = Parameter("layers", say("layers"), latex="D", source="model")
 HEADS = Parameter("heads", say("query heads"), latex="H", source="model")
 KV_HEADS = Parameter("kv_heads", say("KV heads"), latex="G", source="model")
-ACTIVATIONS = Parameter("activations", say("numbers between linear layers"), latex="A", source="model")
+ACTIVATIONS = Parameter("activations", say("activations of a token"), latex="A", source="model")
 HEAD_DIM = Parameter("head_dim", say("head dimension"), latex="d", source="model")
 # Of a formula whose P leaves out what a step doesn't read: memory holds it all the same.
 STORED_PARAMETERS = Parameter("stored", say("parameters in memory"), source="model")

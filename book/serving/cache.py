@@ -7,7 +7,6 @@ from collections.abc import Callable
 from book import cost
 from book.catalog import Model
 from book.cost import Number
-from book.cost.base import ceil_div
 from book.roofline import least, most
 from book.serving import short
 from book.serving.deployment import Deployment
@@ -102,11 +101,11 @@ def kv_share(model: Model, gpus: Number) -> Number:
     """
     if model.attention.type == "mla":
         return 1
-    return ceil_div(model.kv_heads, gpus) / model.kv_heads
+    return short.kv_share(model.kv_heads, gpus)
 
 
 def cache_bytes(
-    d: Deployment, *, memory: Number | None = None, fraction: Number = 0.9, reserve: Number = 0
+    d: Deployment, *, memory: Number | None = None, fraction: Number = short.FRACTION, reserve: Number = 0
 ) -> Number:
     """Bytes of one card that are left for the cache; 0 if the weights do not fit.
 

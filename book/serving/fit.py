@@ -15,11 +15,12 @@ import numpy as np
 from book.catalog import Model
 from book.cost import Number
 from book.say import say
+from book.serving import short
 from book.serving.cache import kv_bytes, kv_share, sequences
 from book.serving.deployment import Deployment, possible
 from book.serving.weights import weight_bytes
 
-FRACTION = 0.9  # vLLM's gpu_memory_utilization, unless told otherwise
+FRACTION = short.FRACTION
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +172,7 @@ def splits(model: Model) -> tuple[int, ...]:
     """
 
     def even(gpus: int) -> bool:
-        if model.heads % gpus:
-            return False
-        return model.attention.type == "mla" or not (model.kv_heads % gpus and gpus % model.kv_heads)
+        kv_heads = 1 if model.attention.type == "mla" else model.kv_heads
+        return not short.uneven(model.heads, kv_heads, gpus)
 
     return tuple(gpus for gpus in range(1, model.heads + 1) if even(gpus))

@@ -99,9 +99,12 @@ class Explorer(Live):
             raise traitlets.TraitError(
                 f"{unknown[0]}: no such trait; this explorer has {', '.join(self.state())}."
             )
+        if "preset" in changes:  # it moves sliders, so it goes first
+            self.preset = changes["preset"]
         with self.hold_trait_notifications():
             for name, value in changes.items():
-                setattr(self, name, value)
+                if name != "preset":
+                    setattr(self, name, value)
 
     def add_points(self, *series: Mapping[str, Any] | Any) -> None:
         """More evidence on the picture: series as dicts, or anything with `.points()`."""
