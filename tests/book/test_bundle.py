@@ -233,5 +233,7 @@ def test_each_chapter_stays_small(chapter):
     ]
     packed = bundle.pack(code)
     assert "book/site/static/explorer.js" in packed.files
-    assert packed.size < 500_000
+    assert (
+        packed.size < 550_000
+    )  # the largest, chapter 06, carries the rows by others that its sentences are about
     assert max(map(len, packed.text.splitlines())) <= bundle.LINE
