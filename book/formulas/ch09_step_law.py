@@ -20,7 +20,7 @@ from book.serving.step_law import StepLaw
 _CHUNK = Parameter("chunk", say("tokens of it in a step"), 2**17, 16, 2**17, "tokens", "L_c")
 _SHARE: dict[str, Any] = {"low": 0.3, "high": 1, "scale": "linear", "integer": False}
 _ETA = Parameter("efficiency", say("share of the bandwidth"), 0.9, latex=r"\eta", **_SHARE)
-_ETA_P = Parameter("prompt_efficiency", say("share of the peak, prompts"), 0.57, latex=r"\eta_p", **_SHARE)
+_ETA_P = Parameter("eta_p", say("share of the peak, prompts"), 0.57, latex=r"\eta_p", **_SHARE)
 _TAU = Parameter(
     "overhead", say("overhead of a step"), 0.005, 0, 0.02, "s", r"\tau", scale="linear", integer=False
 )

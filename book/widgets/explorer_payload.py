@@ -29,10 +29,12 @@ def letter(parameter: Parameter | Alias) -> str:
     name = parameter.latex or parameter.symbol
     if not name.startswith("\\"):
         return name
+    letter, _, index = name[1:].partition("_")
     try:
-        return unicodedata.lookup(f"GREEK SMALL LETTER {name[1:].upper()}")
+        greek = unicodedata.lookup(f"GREEK SMALL LETTER {letter.upper()}")
     except KeyError:
         return parameter.symbol
+    return f"{greek}_{index.strip('{}')}" if index else greek
 
 
 def _lettered(formula: Formula, expression: sympy.Expr) -> sympy.Expr:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from book.catalog.service_limits import INTERACTIVE, READING
 from book.say import say
 
-# Seconds between two tokens, and what shorter waits are like. People read 10 to 20 tokens a second.
+# Seconds between two tokens, and what shorter waits are like.
 PACES: tuple[tuple[float | None, str], ...] = (
-    (0.05, "pace_fast"),
-    (0.1, "pace_reading"),
-    (0.15, "pace_slow"),
-    (None, "pace_broken"),
+    (INTERACTIVE.between, "pace_interactive"),
+    (READING, "pace_reading"),
+    (None, "pace_slow"),
 )
 
 # Words of every explorer, whatever its views.
@@ -185,19 +185,19 @@ _OF_A_VIEW: dict[str, dict[str, str]] = {
         "waits_once": say("nothing for {wait}"),
         "waits_each": say("a token every {wait}"),
         "first_token": say("first token after {time}"),
-        "pace_fast": say("faster than anyone reads"),
-        "pace_reading": say("the pace of reading"),
-        "pace_slow": say("slower than reading"),
-        "pace_broken": say("so slow that it feels broken"),
+        "pace_interactive": say("within the 40 ms that MLPerf asks of an interactive service"),
+        "pace_reading": say("faster than most people read"),
+        "pace_slow": say("slower than most people read"),
         "timeline_whole": say(
             "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, all of it in "
-            "one step. Everybody's next token takes {mixed}, {times} times as long, which is "
-            "{pace_mixed}. The newcomer waits {served} for a first token."
+            "one step. Everybody's next token takes {mixed}, {times} times as long. "
+            "The newcomer waits {served} for a first token."
         ),
         "timeline_chunks": say(
             "A token every {step} is {pace}. Then a prompt of {tokens} tokens comes in, in {chunks} "
-            "steps. In each of them everybody's next token takes {mixed}, {times} times as long, which "
-            "is {pace_mixed}. The newcomer waits {served} for a first token."
+            "steps. In the longest of them everybody's next token takes {mixed}, {times} times as "
+            "long. "
+            "The newcomer waits {served} for a first token."
         ),
         "alt_timeline": say("Tokens along time. {summary}"),
         "predicted_note_timeline": say("each tick is a token"),

@@ -112,7 +112,7 @@ def test_09_floors_under_the_published_rows():
 def test_09_a_prompt_in_one_step_stalls_everybody_and_chunks_share_the_stall_out():
     f = formulas.step_law
     at = of(f, "Llama-3.1-8B", batch=32, context=1536, length=8192)
-    at |= {"efficiency": 1, "prompt_efficiency": 1, "overhead": 0}
+    at |= {"efficiency": 1, "eta_p": 1, "overhead": 0}
     whole, chunked = ({n: f.evaluate(n, **at, chunk=c) for n in f.outputs} for c in (8192, 1000))
     alone = formulas.prefill(
         **{**of(formulas.prefill, "Llama-3.1-8B", length=8192), **f.preset_values("Llama-3.1-8B")}
@@ -128,7 +128,7 @@ def test_09_a_prompt_in_one_step_stalls_everybody_and_chunks_share_the_stall_out
 def test_09_the_last_of_512_tokens_is_felt_in_turn_and_hardly_at_once():
     f = formulas.step_law
     at = of(f, "Llama-3.1-8B", batch=32, context=4096, length=8192, chunk=512)
-    at |= {"efficiency": 1, "prompt_efficiency": 1, "overhead": 0}
+    at |= {"efficiency": 1, "eta_p": 1, "overhead": 0}
     assert f(**at) == pytest.approx(9.61e-3, rel=1e-3)
     assert f.evaluate("stall", **at) == pytest.approx(9.9e-3, rel=0.05)
     assert 0 < f.evaluate("stall_at_once", **at) < 1.1e-3
