@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import nbformat
 import pytest
 
 from book import catalog, picture
@@ -520,3 +521,18 @@ def test_a_prompt_in_chunks_is_as_long_as_whole():
     whole, *pieces = (w + 1 for w, _ in boxes)  # a unit is left to the line at its end
     assert len(pieces) == 4
     assert sum(pieces) == pytest.approx(whole, rel=0.01)
+
+
+# ------------------------------------------------------------------ in the chapters
+
+CHAPTERS = sorted((FOLDER.parents[2] / "chapters").glob("[0-9]*.ipynb"))
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_draws_before_it_derives(path):
+    """A picture of the thing before its formula."""
+    code = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    drawing = [i for i, source in enumerate(code) if re.search(r"\bpicture\(", source)]
+    deriving = [i for i, source in enumerate(code) if re.search(r"\b(math|boxed)\(", source)]
+    assert drawing
+    assert drawing[0] < deriving[0]
