@@ -36,6 +36,7 @@ SHOWN = frozenset({"mistakes", "options", "right", "hint", "solution", "alt", "c
 _FENCE = re.compile(
     r"^(`{3,}|~{3,})(?!\{(?:exercise|solution|glossary|note|tip|admonition)).*?^\1\s*$", re.S | re.M
 )
+_CODE_CELL = re.compile(r"^`{3,}\{code-cell\}[^\n]*\n(.*?)^`{3,}\s*$", re.S | re.M)
 _DIRECTIVE = re.compile(r"^\s*(?:`{3,}|:{3,}).*$|^:[\w-]+:.*$|^\s*\|?[\s|:-]+\|?$|^\(.*\)=$|^%.*$", re.M)
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _DISPLAY = re.compile(r"\$\$.*?\$\$(?: *\([\w-]+\))?", re.S)
@@ -71,7 +72,7 @@ def unsupported(path: Path, root: Path = ROOT) -> list[Claim]:
     if path.suffix == ".ipynb":
         return list(_of_notebook(name, json.loads(text)["cells"]))
     if path.suffix == ".md":
-        return [claim for where, part in _sections(text) for claim in _claims(name, where, part)]
+        return list(_of_notebook(name, _cells(text)))
     return list(_of_module(name, text))
 
 
@@ -147,6 +148,19 @@ def _sections(markdown: str) -> Iterator[tuple[str, str]]:
         if part.strip():
             first = part.strip().splitlines()[0]
             yield (first.lstrip("# ") if first.startswith("#") else ""), part
+
+
+def _cells(markdown: str) -> list[dict[str, Any]]:
+    """A page as a notebook's cells: Markdown, and the `{code-cell}` blocks that run as it is built."""
+    parts = _CODE_CELL.split(re.sub(r"\A---\n.*?^---\n", "", markdown, flags=re.S | re.M))
+    return [
+        {
+            "cell_type": "code" if i % 2 else "markdown",
+            "source": [re.sub(r"^:\w+:.*\n", "", part, flags=re.M)],
+        }
+        for i, part in enumerate(parts)
+        if part.strip()
+    ]
 
 
 def _of_notebook(path: str, cells: list[dict[str, Any]]) -> Iterator[Claim]:

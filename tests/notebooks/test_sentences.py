@@ -217,6 +217,15 @@ Count them.
     ]
 
 
+def test_a_page_s_cells_are_cells(tmp_path):
+    path = tmp_path / "page.md"
+    cell = "```{code-cell} python\n:tags: [remove-input]\nassert t >= floor\n```\n"
+    path.write_text(f"---\nkernelspec: never\n---\n\nIt is never less.\n\n{cell}", encoding="utf-8")
+    assert unsupported(path) == []
+    path.write_text(f"It is never less.\n\n{cell.replace('assert', 'print')}", encoding="utf-8")
+    assert [claim.sentence for claim in unsupported(path)] == ["It is never less."]
+
+
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="give a notebook"):
         unsupported(tmp_path / "style.css")
@@ -252,7 +261,7 @@ def broken(path, why):
         text = (ROOT / file).read_text(encoding="utf-8") if (ROOT / file).is_file() else ""
         return None if re.search(rf"^def {function}\(", text, re.M) and function else f"no test {name}"
     if kind == "cell":
-        cells = nbformat.read(path, as_version=4).cells
+        cells = nbformat.read(path, as_version=4).cells if path.suffix == ".ipynb" else []
         asserting = {cell.id for cell in cells if cell.cell_type == "code" and asserted(cell.source)}
         return None if name in asserting else f"no cell {name} that asserts anything"
     if kind == "equation":
