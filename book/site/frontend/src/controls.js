@@ -100,7 +100,7 @@ export function facts(words, parameters) {
 /** Which parameter is on the formula's x axis. */
 export function against(id, words, parameters, onchange) {
   const control = select(id, onchange);
-  control.append(...parameters.map((p) => option(p.symbol, `${p.letter}, ${p.label}`)));
+  control.append(...parameters.map((p) => option(p.symbol, `${p.letter}, ${p.label.split(":")[0]}`)));
   const el = labelled(id, words.against, control);
   return { el, show: (value, visible) => { control.value = value; el.hidden = !visible; } };
 }

@@ -78,10 +78,12 @@ export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
   place.rank = (text, places) => {
     const width = (measure(text, 650, family) * 13) / 12;
     return places.map((spot) => {
-      const left = spot.anchor === "end" ? spot.x - width : spot.x;
-      const box = { x0: left - 2, x1: left + width + 2, y0: spot.y - 11, y1: spot.y + 4 };
-      const out = Math.max(frame.x0 - box.x0, 0) + Math.max(box.x1 - frame.x1, 0) + Math.max(frame.y0 - 14 - box.y0, 0) + Math.max(box.y1 - frame.y1, 0);
-      return { ...spot, cost: 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + 1000 * Math.ceil(out) };
+      const wished = spot.anchor === "end" ? spot.x - width : spot.x;
+      const shift = Math.max(frame.x0 + 2 - wished, 0) + Math.min(frame.x1 - 2 - wished - width, 0);
+      const x = wished + shift;
+      const box = { x0: x - 2, x1: x + width + 2, y0: spot.y - 11, y1: spot.y + 4 };
+      const out = Math.max(frame.y0 - 14 - box.y0, 0) + Math.max(box.y1 - frame.y1, 0);
+      return { x, y: spot.y, anchor: "start", cost: 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + 1000 * Math.ceil(out) + Math.abs(shift) / 10 };
     }).sort((a, b) => a.cost - b.cost); // places of one cost stay in the order of liking
   };
   return place;

@@ -132,18 +132,22 @@ export function operatingPoint(svg, frame) {
   const across = s("line", { class: "rl-plumb" });
   const ball = s("circle", { class: "rl-point", r: 7.5 });
   const text = s("text", { class: "rl-label rl-here" });
-  svg.append(s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, ball, text));
+  const group = s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, ball, text);
+  svg.append(group);
   return {
     /** place: the picture's labels, among which the point's own finds room. */
     move(px, py, words, flat = false, place = null) {
       const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
+      const there = Number.isFinite(px) && Number.isFinite(py); // a table may have no row here
+      set(group, { visibility: there ? "visible" : "hidden" });
+      if (!there) return;
       set(down, { x1: px, x2: px, y1: py, y2: frame.y1 });
       set(across, { x1: frame.x0, x2: px, y1: py, y2: py });
       set(ball, { cx: px, cy: py });
       // Above a slope lie only other cards' roofs. Above a flat roof are names, just below it evidence.
       const left = (dy) => ({ x: px - 11, y: py + dy, anchor: "end" });
       const right = (dy) => ({ x: px + 12, y: py + dy, anchor: "start" });
-      const spots = flat ? [left(36), right(36), left(54), right(54), left(20), right(20)] : [left(-9), right(21), left(-26), right(38), left(21), right(-9), left(-44), right(56), left(-62), right(74)];
+      const spots = flat ? [left(36), right(36), left(54), right(54), left(72), right(72), left(96), right(96), left(20), right(20)] : [left(-9), right(21), left(-26), right(38), left(21), right(-9), left(-44), right(56), left(-62), right(74)];
       const [spot] = place ? place.rank(words, spots) : spots;
       set(text, { x: spot.x, y: spot.y, "text-anchor": spot.anchor });
       say(text, words);
