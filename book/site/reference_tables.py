@@ -91,7 +91,7 @@ def accelerators() -> Html:
             _marked(Cell(f"{card.ridge(dtype):.1f}", card.ridge(dtype)), note),
             _headline(card),
             Cell(card.confidence, str(order)),
-            Cell(_references(card, numbers), len(card.sources)),
+            Cell(f'<span style="white-space:normal">{_references(card, numbers)}</span>', len(card.sources)),
         )
 
     return sortable(

@@ -82,6 +82,15 @@ def test_a_card_without_bf16_says_that_the_number_is_fp16(cards):
     assert "(fp16)" in _column(cards, "ridgeFLOP/byte")["T4"][0]
 
 
+def test_a_memory_is_shown_as_labelled_as_the_driver_says_and_as_a_program_sees_it(cards):
+    label, driver, program = (_column(cards, f"{name}GB") for name in ("memory", "driver", "program"))
+    assert [c["H100 SXM"][0] for c in (label, driver, program)] == ["80", "85.5", "85.0"]
+    for card in catalog.accelerators():
+        for column, size in ((driver, card.smi_bytes), (program, card.framework_bytes)):
+            text = column[card.short_name][0]
+            assert (text == f"{size / 1e9:.1f}") if size else not text.strip("\N{EN DASH}\N{EM DASH}-")
+
+
 def test_the_sparse_trap_is_flagged_in_words(cards):
     headline = _column(cards, "headline says")
     assert headline["H100 SXM"][0] == "sparse: 1,978.8"
