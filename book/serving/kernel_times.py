@@ -40,7 +40,7 @@ class Curve:
     seconds: np.ndarray
 
 
-def curve(measured: Mapping[int, float]) -> Curve:
+def curve(measured: Mapping[Any, float]) -> Curve:
     """{size: seconds} as a curve, in ascending order."""
     sizes = sorted(measured)
     return Curve(np.array(sizes, float), np.array([measured[k] for k in sizes]))

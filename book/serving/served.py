@@ -67,7 +67,18 @@ GROUPS = (
 
 
 NEAREST = GROUPS[1]  # of an engine that has no group, on a card that has none
-ALIASES = {"fp8_block": "fp8", "fp8_static": "fp8"}  # one byte each; block scales add 0.006 %
+# Other people's names of formats and engines. Scales of FP8 blocks add 0.006 %.
+FORMATS = {
+    "fp8_block": "fp8",
+    "fp8_static": "fp8",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "int8_wo": "int8",
+    "int4_wo": "int4_g128",
+    "w4afp8": "int4_g128",
+    "w4a16_mxfp4": "mxfp4",
+}
+ENGINES = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "tensorrt-llm": "TensorRT-LLM", "sglang": "SGLang"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +107,7 @@ def rows(of: Group) -> tuple[Row, ...]:
 def deployed(row: Row, kv_itemsize: float | None = None) -> Deployment:
     """The deployment of a row. weights: a format of the catalog. Raises what `deploy` raises."""
     weights = row.get("weights") or "bf16"  # where a source doesn't say, the plainest
-    weights = ALIASES.get(weights, weights)
+    weights = FORMATS.get(weights, weights)
     like = group(row["accelerator"], row["engine"])
     cache = (
         kv_itemsize or row.get("kv_itemsize") or (like.kv_itemsize if catalog.itemsize(weights) <= 1 else 2)
@@ -202,6 +213,7 @@ def _predicted(row: Row) -> Prediction | str:
     if absent:
         return say("The row has no {names}: give what a prediction is about.", names=", ".join(absent))
     try:
+        row = _named_as_here(row)
         like = group(row["accelerator"], row["engine"])
         terms, law = terms_of(row), fitted(like).law
         told = fitted_first_token(like).factors
@@ -210,6 +222,21 @@ def _predicted(row: Row) -> Prediction | str:
     except (ValueError, LookupError) as refused:
         return str(refused)
     return Prediction(tpot, plain(first), terms, law, (*_told_by(row, like), *terms.borrowed))
+
+
+def _named_as_here(row: Row) -> Row:
+    """The row with the catalog's names and whole numbers. Raises ValueError for what can't be served."""
+    counts = {name: int(row[name]) for name in ("gpus", "concurrency", "input_tokens", "output_tokens")}
+    for name, value in counts.items():
+        if value < 1:
+            raise ValueError(f"{name} = {value}: give a whole number, at least 1.")
+    heads = catalog.model(row.get("model") or DEFAULT_MODEL).heads
+    if heads % counts["gpus"]:
+        raise ValueError(
+            f"gpus = {counts['gpus']}: {heads} query heads can't be dealt out evenly; use a divisor of it."
+        )
+    engine = ENGINES.get(str(row["engine"]).lower(), row["engine"])
+    return {**row, **counts, "accelerator": catalog.accelerator(row["accelerator"]).id, "engine": engine}
 
 
 def _told_by(row: Row, like: Group) -> Sequence[str]:

@@ -213,18 +213,45 @@ def test_rows_are_told_or_the_reason_is():
     assert np.mean(missed) < 0.035 and max(missed) < 0.20
 
 
-@pytest.mark.parametrize("model", [m.id for m in catalog.models()])
-def test_any_model_on_any_card_is_told_or_refused_in_a_sentence(model):
-    for card in catalog.accelerators():
-        for gpus in (1, 8):
-            row = {"model": model, "accelerator": card.id, "engine": "SGLang", "weights": "fp8"}
-            row |= {"gpus": gpus, "concurrency": 16, "input_tokens": 1024, "output_tokens": 1024}
-            (found,) = served.predict([row])
-            if isinstance(found, str):
-                assert found.endswith(".") and len(found) > 40
-            else:
-                assert found.tpot >= found.terms.weights and found.ttft > 0
-                assert found.borrowed
+FEW = ("h100_sxm", "b200", "mi300x", "t4")
+EACH = [(m.id, card) for m in catalog.models() for card in FEW]
+EACH += [(model, card.id) for card in catalog.accelerators() for model in ("llama3.1-8b", "gpt-oss-120b")]
+
+
+@pytest.mark.parametrize(("model", "card"), EACH, ids=lambda x: x)
+def test_any_model_on_any_card_is_told_or_refused_in_a_sentence(model, card):
+    row = {"model": model, "accelerator": card, "engine": "SGLang", "weights": "fp8"}
+    row |= {"gpus": 8, "concurrency": 16, "input_tokens": 1024, "output_tokens": 1024}
+    (found,) = served.predict([row])
+    if isinstance(found, str):
+        assert found.endswith(".") and len(found) > 40
+    else:
+        assert found.tpot >= found.terms.weights and found.ttft > 0
+        assert found.borrowed
+
+
+def test_other_peoples_names_are_understood():
+    ours = dict(served.rows(served.GROUPS[2])[0])
+    theirs = ours | {"accelerator": "H200 SXM", "engine": "trtllm", "weights": "fp8_block", "gpus": "1"}
+    first, second = served.predict([ours, theirs])
+    assert (first.tpot, first.ttft) == (second.tpot, second.ttft) and not second.borrowed
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("accelerator", "H900", "no accelerator 'H900'"),
+        ("weights", "fp7", "no dtype 'fp7'"),
+        ("model", "nobodys-9b", "no model 'nobodys-9b'"),
+        ("gpus", 3, "gpus = 3: 64 query heads"),
+        ("concurrency", 0, "concurrency = 0"),
+        ("input_tokens", 200_000, "131,072"),
+        ("output_tokens", 0, "output_tokens = 0"),
+    ],
+)
+def test_what_can_not_be_is_a_sentence(field, value, said):
+    (found,) = served.predict([dict(served.rows(served.GROUPS[2])[0]) | {field: value}])
+    assert isinstance(found, str) and said in found
 
 
 def test_a_row_without_its_cards_is_refused():
