@@ -16,9 +16,7 @@ from tests.notebooks.lint import code, prose
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "chapters").glob("[0-9]*.ipynb"))
 DRAWS = ("show", "figure", "picture")  # figures.show, evidence.figure, picture
 # Chapters whose figures are not numbered yet.
-NOT_YET: set[str] = {
-    "09-step-law",
-}
+NOT_YET: set[str] = set()
 
 
 @dataclass(frozen=True)
