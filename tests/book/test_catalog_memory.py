@@ -62,11 +62,18 @@ def test_labels_of_hbm_are_near_gib_and_round_both_ways():
     assert h200.usable > h200.capacity  # so the label doesn't "round down" by six per cent
 
 
+@pytest.mark.parametrize("id", ["t4", "l4", "l40s", "a10", "a10g"])
+def test_error_correction_in_gddr_takes_a_sixteenth_as_the_page_says(id):
+    card = catalog.accelerator(id)
+    assert card.smi_bytes == pytest.approx(15 / 16 * card.capacity / 1e9 * 2**30, rel=1e-3)
+
+
 def test_the_page_tells_the_catalog_s_numbers():
     text, h100 = PAGE.read_text(encoding="utf-8"), catalog.accelerator("h100_sxm")
     section = re.search(r"## Three sizes of one memory\n(.*?)\n## ", text, re.DOTALL)[1]
     for size in (h100.smi_bytes, h100.framework_bytes):
         assert f"{size / 2**20:,.0f} MiB" in section and f"{size / 1e9:.1f} GB" in section
+    assert f"{catalog.accelerator('t4').smi_bytes / 2**20:,.0f} MiB" in section
 
 
 def test_a_memory_that_can_not_be_is_refused(tmp_path):
