@@ -27,7 +27,10 @@ def published(kind: str, accelerators: Iterable[str]) -> list[Series]:
     return [
         {
             "rung": "published",
-            "label": ", ".join([*(source.key for source in s.sources), s.table]),
+            "label": ", ".join(
+                [*filter(None, [s.fixed.get("engine")]), *(x.key for x in s.sources), s.table]
+            ),
+            "model": s.model,
             "source": s.source,
             "accelerator": s.accelerator,
             "dtype": s.dtype,
@@ -43,8 +46,8 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
     """One series as the front-end draws it.
 
     item: {"rung", "label", "points": [{symbol: value, "intensity", "flops_per_s", "seconds"}]}, and
-    if known "accelerator", "dtype", "source", "fixed": {symbol: value}. What a point does not say
-    and the formula can is filled in: the intensity at its sizes, and FLOP/s from seconds.
+    if known "accelerator", "dtype", "source", "model" (its id), "fixed": {symbol: value}. What a point
+    does not say and the formula can is filled in: the intensity at its sizes, and FLOP/s from seconds.
     Raises ValueError for an unknown rung, no point, or a point that can't be placed.
     """
     name = item.get("label") or item.get("rung")
@@ -55,6 +58,9 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
     points = [_point(formula, name, item, p) for p in item.get("points") or ()]
     if not points:
         raise ValueError(f"series {name!r}: points is empty; leave the series out, or give it a point.")
+    of_model = _decided_by(formula, item.get("model"))
+    for p in points:
+        p["at"] = {**of_model, **p["at"]}
     axis = formula.limit.parameter if formula.limit else sliders(formula)[0].symbol
     fixed = {
         name: value
@@ -65,6 +71,18 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
         p["at"] = {s: v for s, v in p["at"].items() if s not in fixed}
     made = {"rung": item["rung"], "label": _label(item), "fixed": fixed, "points": points}
     return made | {k: item[k] for k in ("accelerator", "dtype", "source") if item.get(k)}
+
+
+def _decided_by(formula: Formula, model: str | None) -> dict[str, float]:
+    """What a model decides in the formula, however its parameters are counted; nothing of an unknown one."""
+    if not model or not formula.presets:
+        return {}
+    labels = formula.presets().get(catalog.model(model).name)
+    if not labels:
+        return {}
+    own = {p.symbol for p in formula.parameters if p.source == "model"}
+    first, *others = labels.values()
+    return {n: v for n, v in first.items() if n in own and all(o.get(n) == v for o in others)}
 
 
 def _label(item: Mapping[str, Any]) -> str:

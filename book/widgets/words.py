@@ -45,6 +45,10 @@ _SHARED: dict[str, str] = {
     "no_fact": say(
         "{accelerator}: the catalog has no {fact} of it, so nothing can be computed. Choose another card."
     ),
+    "arithmetic_only": say(
+        "{dtype} is what the products are computed in. How a weight is stored is a slider of its own, "
+        "now at {stored}."
+    ),
     "not_drawn": say("no {dtype}, not drawn"),
     "sliders": say("sliders"),
     "keyboard": say("Keyboard: ← → one step of a slider, Page Up and Page Down several."),

@@ -2,9 +2,18 @@
 
 const ON_A_CARD = ["timed", "recorded", "published"];
 
-/** Series of the highlighted card, and counts, which belong to no card. Another machine's times don't. */
+/**
+ * Series of the highlighted card, and counts, which belong to no card. Another machine's times don't.
+ * Each says in which format it was computed as one of its sizes, and those of several sources have marks of their own.
+ */
 export function relevant(series, accelerator) {
-  return series.filter((one) => (ON_A_CARD.includes(one.rung) ? one.accelerator === accelerator : true));
+  const here = series.filter((one) => (ON_A_CARD.includes(one.rung) ? one.accelerator === accelerator : true));
+  const labels = [...new Set(here.filter((one) => one.rung === "published").map((one) => one.label))];
+  return here.map((one) => ({
+    ...one,
+    variant: one.rung === "published" ? labels.indexOf(one.label) % 3 : 0,
+    fixed: one.dtype && ON_A_CARD.includes(one.rung) ? { ...one.fixed, dtype: one.dtype } : one.fixed,
+  }));
 }
 
 /** The sizes in which a series (or one point of it) differs from the sliders: [[symbol, theirs, mine]]. */
@@ -18,6 +27,7 @@ export function onRoofline(list, values, roof, compiled) {
     const faded = differences(one.fixed, values).length > 0;
     return one.points.filter((p) => p.intensity > 0).map((p) => ({
       rung: one.rung,
+      variant: one.variant,
       x: p.intensity,
       y: p.rate ?? compiled.attainable(p.intensity, roof.peak, roof.bandwidth),
       faded,
@@ -46,7 +56,7 @@ export function onCurve(list, values, against, name) {
       const y = valueOf(one, p, name);
       if (!(y > 0) || at[against] === undefined) return [];
       const { [against]: x, ...rest } = at;
-      return [{ rung: one.rung, x, y, faded: differences(rest, values).length > 0, at }];
+      return [{ rung: one.rung, variant: one.variant, x, y, faded: differences(rest, values).length > 0, at }];
     }),
   );
 }

@@ -3,7 +3,7 @@
 import * as controls from "./controls.js";
 import { h, keepKeys, say, serial } from "./dom.js";
 import { differences } from "./evidence.js";
-import { digits, fill, percent, quantity, sentence, si } from "./format.js";
+import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
 import { legend } from "./legend.js";
 import { decode, encode, sanitize } from "./link.js";
 import { presetNames, presetSizes } from "./physics.js";
@@ -36,7 +36,7 @@ function render({ model, el, page = false, widths = null }) {
 
   /** Sliders and model as a series has them: of the model's numbers it knows some, and they name it. */
   function useShape(shape) {
-    const model = Object.entries(shape).filter(([n]) => decided.some((p) => p.symbol === n));
+    const model = Object.entries(shape).filter(([n]) => formula.parameters.some((p) => p.source === "model" && p.symbol === n));
     const fits = (name) => { const sizes = presetSizes(payload, name); return model.every(([n, v]) => sizes[n] === v); };
     const preset = model.length ? presetNames(payload).find(fits) : undefined;
     change({ ...shape, ...(preset && { preset }) });
@@ -52,6 +52,9 @@ function render({ model, el, page = false, widths = null }) {
       remark = fill(words.switched, { accelerator: chosen.name, wanted: next.dtype, dtype });
       next.dtype = dtype;
     }
+    // A format chosen for the arithmetic stores no weight: a reader who chose it for that is told where to look.
+    const stored = movable.find((p) => p.symbol === "weight_itemsize");
+    if (!remark && changes.dtype && stored) remark = fill(words.arithmetic_only, { dtype: next.dtype, stored: shortly(stored, next.weight_itemsize) });
     if (next.preset) {
       const sizes = slidersOf(next.preset);
       if (!sizes || Object.entries(sizes).some(([n, v]) => next[n] !== v)) next.preset = "";

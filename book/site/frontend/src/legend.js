@@ -13,7 +13,11 @@ function equation(pairs, letters) {
 }
 
 function entry(rung, faded, title, ...rest) {
-  return h("li", { class: faded ? "rl-other" : undefined }, swatch(rung, faded), h("span", { class: "rl-entry" }, h("b", {}, title), " ", ...rest));
+  return markedEntry(0, rung, faded, title, ...rest);
+}
+
+function markedEntry(variant, rung, faded, title, ...rest) {
+  return h("li", { class: faded ? "rl-other" : undefined }, swatch(rung, faded, variant), h("span", { class: "rl-entry" }, h("b", {}, title), " ", ...rest));
 }
 
 const ORDER = ["predicted", "counted", "compiled", "timed", "recorded", "published"];
@@ -33,7 +37,7 @@ function bySource(series) {
 export function legend({ words, formula, series, rungs, elsewhere, values, dtype, view, name, useShape }) {
   const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
   const movable = new Set(formula.parameters.filter((p) => !p.source).map((p) => p.symbol));
-  const byFormat = new Set(formula.parameters.filter((p) => p.source === "dtype").map((p) => p.symbol));
+  const byFormat = new Set(formula.parameters.filter((p) => p.source === "dtype").map((p) => p.symbol)).add("dtype");
   const shapeOf = (one) => Object.entries(one.fixed).filter(([n]) => movable.has(n));
 
   /** Sizes as "K = N = 8,192, fp8": what a number format decides is called by its name. */
@@ -59,7 +63,7 @@ export function legend({ words, formula, series, rungs, elsewhere, values, dtype
   const items = new Map([[0, [entry("predicted", false, words.rung_predicted, words[`predicted_note_${view}`] ?? words.predicted_note)]]]);
   const add = (rung, item) => items.set(rungOrder(rung), [...(items.get(rungOrder(rung)) ?? []), item]);
   for (const group of bySource(series)) {
-    const [{ rung, label, source, dtype: format }] = group;
+    const [{ rung, label, source, variant, dtype: format }] = group;
     const others = group.filter((one) => differences(one.fixed, values).length);
     const own = group.filter((one) => !others.includes(one));
     const silent = !group.some((one) => drawnIn(view, one, formula.value));
@@ -67,7 +71,7 @@ export function legend({ words, formula, series, rungs, elsewhere, values, dtype
     const about = h("span", { title: source }, [label || words[`note_${rung}`], format, silent ? "" : shapes].filter(Boolean).join(" · "));
     const title = words[`rung_${rung}`];
     if (silent) add(rung, entry(rung, true, title, about, h("span", { class: "rl-quiet" }, `: ${view === "formula" && formula.value === "intensity" ? words.not_in_view : words.not_in_picture}`)));
-    else add(rung, entry(rung, !own.length, title, about, others.length ? otherShapes(others) : null));
+    else add(rung, markedEntry(variant, rung, !own.length, title, about, others.length ? otherShapes(others) : null));
   }
   const seen = new Set(series.map((one) => one.rung));
   const times = ["timed", "recorded"];

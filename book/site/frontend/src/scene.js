@@ -25,6 +25,8 @@ export function sceneOf(payload) {
     const values = Object.fromEntries(movable.map((p) => [p.symbol, state[p.symbol]]));
     const chosen = card(state.accelerator);
     const now = situation(compiled, payload, values, chosen, state.dtype, state.preset);
+    // Where the format decides no size, it still decides whose arithmetic a measured point was.
+    if (rated && !formula.parameters.some((p) => p.source === "dtype")) now.values.dtype = state.dtype;
     const missing = chosen && formula.parameters.find((p) => p.source === "accelerator" && !Number.isFinite(now.values[p.symbol]));
     const stack = views.find((v) => v.kind === "stack");
     const held = missing ? { state: "", sentence: "" } : memory(payload, compiled, now.values, state.preset);
