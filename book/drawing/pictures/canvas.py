@@ -91,7 +91,8 @@ class Picture:
         below = captions.below(self.caption, self.number)
         frame = (
             ".rl-drawing{margin:1em 0;padding:0;max-width:44rem}"
-            ".rl-drawing figcaption{font-size:.9em;font-weight:400;font-family:var(--book-sans,inherit);margin-top:.4em;"
+            ".rl-drawing figcaption{font-size:.9em;font-weight:400;margin-top:.4em;"
+            "font-family:var(--book-sans,inherit);"
             "text-align:left;color:var(--rl-dim,inherit)}"
         )
         style = f"<style>{css()}{frame}</style>"
