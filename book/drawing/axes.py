@@ -150,7 +150,8 @@ def write_labels(figure: Figure, axes: Axes, marks: Sequence[Marks], write: Call
         lost = [one for one in marks if one not in keyed and not _beside(labels, one)]
         if not lost:
             return
-        keyed = [one for one in marks if one in keyed or one in lost]
+        rungs = {one.rung for one in (*keyed, *lost)}  # a key names all that only a mark tells apart
+        keyed = [one for one in marks if one.rung in rungs and one.label and len(one.x)]
         for drawn in (*axes.texts, *figure.legends):
             drawn.remove()
         _key(figure, axes, keyed)

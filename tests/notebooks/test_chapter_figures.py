@@ -15,8 +15,6 @@ from tests.notebooks.lint import code, prose
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "chapters").glob("[0-9]*.ipynb"))
 DRAWS = ("show", "figure", "picture")  # figures.show, evidence.figure, picture
-# Chapters whose figures are not numbered yet.
-NOT_YET: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,6 @@ def complaints(chapter: int, notebook: nbformat.NotebookNode) -> list[str]:
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_figures_are_numbered_in_order_captioned_and_referred_to(path):
     found = complaints(int(path.stem[:2]), nbformat.read(path, as_version=4))
-    if path.stem in NOT_YET:
-        assert found, f"{path.stem} is done: take it out of NOT_YET"
-        return
     assert not found, "\n".join([path.name, *found])
 
 
