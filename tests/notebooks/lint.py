@@ -34,9 +34,12 @@ SKIPPED = {
 }
 
 
-def complaints(notebook: NotebookNode, checks: int = 4) -> list[str]:
-    """Everything in which `notebook` is not a chapter. checks: how many self-checks it needs at least."""
-    return [*_card(notebook), *_headings(notebook), *_code(notebook), *_parts(notebook, checks)]
+def complaints(notebook: NotebookNode, checks: int = 4, choices: int = 2) -> list[str]:
+    """Everything in which `notebook` is not a chapter.
+
+    checks, choices: how many self-checks it needs at least, with a number to type and with options to pick.
+    """
+    return [*_card(notebook), *_headings(notebook), *_code(notebook), *_parts(notebook, checks, choices)]
 
 
 def code(notebook: NotebookNode) -> list[NotebookNode]:
@@ -99,7 +102,7 @@ def _code(notebook: NotebookNode) -> Iterator[str]:
                 yield f"cell {name} types {value:g}, which is {constants[value]} of the catalog"
 
 
-def _parts(notebook: NotebookNode, checks: int) -> Iterator[str]:
+def _parts(notebook: NotebookNode, checks: int, choices: int) -> Iterator[str]:
     source = "\n".join(cell.source for cell in code(notebook))
     for call, part in (("explore(", "Explorer"), ("source(", "The kernel"), ("confirm(", "The kernel")):
         if call not in source:
@@ -112,7 +115,9 @@ def _parts(notebook: NotebookNode, checks: int) -> Iterator[str]:
         yield "the derivation asserts nothing: it must equal book.cost's formula"
     if (n := source.count("numeric(")) < checks:
         yield f"it has {n} self-checks; at least {checks}"
-    names = re.findall(r"numeric\(\s*\"([^\"]+)\"", source)
+    if (n := len(re.findall(r"^choice\(", source, re.M))) < choices:
+        yield f"it has {n} questions of understanding, choice(...); at least {choices}"
+    names = re.findall(r"\b(?:numeric|choice)\(\s*\"([^\"]+)\"", source)
     if len(set(names)) != len(names):
         yield f"two self-checks share a name: {sorted(names)}"
     labels = set(re.findall(r"\{exercise\}.*\n:label: (\S+)", prose(notebook)))
