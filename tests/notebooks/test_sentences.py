@@ -294,6 +294,12 @@ def test_a_reason_that_refers_to_nothing_is_found(why):
     assert broken(files()[0], why)
 
 
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_each_claim_of_the_book_has_an_assertion_beside_it_or_a_reason(path):
+    found = complaints(path)
+    assert not found, "\n".join([*found, "assert it in the next cell, say it otherwise, or give a reason"])
+
+
 def test_every_file_of_reasons_is_a_file_s():
     stems = [path.stem for path in files()]
     assert len(set(stems)) == len(stems)
