@@ -7,6 +7,7 @@ observed and linked. On the static site the same picture moves with no kernel (`
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -77,7 +78,7 @@ class Explorer(Live):
         choices = {
             "view": [v["kind"] for v in self.payload["views"]],
             "against": [p.symbol for p in explorer_payload.sliders(self.formula)],
-            "preset": [*([] if self.formula.preset else [OWN]), *_preset_names(self.payload)],
+            "preset": [*([] if self._decided() else [OWN]), *_preset_names(self.payload)],
         }[name]
         if value not in choices:
             shown = [repr(c) for c in choices[:8]] + ["..."] * (len(choices) > 8)
@@ -149,6 +150,10 @@ class Explorer(Live):
         self.observe(gather, names)
         self.observe(spread, "values")
         self.observe(choose, "preset")
+
+    def _decided(self) -> bool:
+        """Does the dropdown alone decide a number of the formula? Then it can't be left."""
+        return any(p.source == "model" and math.isnan(p.default) for p in self.formula.parameters)
 
     def _moved_by(self, preset: str) -> dict[str, float]:
         """The sliders that a preset sets; what else it decides is no trait."""

@@ -3,8 +3,10 @@ import { h, math, say } from "./dom.js";
 import { exact, fill, fully } from "./format.js";
 import { nearest, stops } from "./physics.js";
 
-function labelled(id, text, control, kind = "") {
-  return h("div", { class: `rl-field ${kind}` }, h("label", { for: id }, text), control);
+/** A control with its name above it; texts: what it may have to show, for which it takes the room. */
+function labelled(id, text, control, texts = []) {
+  const room = texts.length ? `flex-basis:${Math.ceil(42 + 7.6 * Math.max(...texts.map((t) => t.length)))}px` : undefined;
+  return h("div", { class: "rl-field", style: room }, h("label", { for: id }, text), control);
 }
 
 function select(id, onchange) {
@@ -49,7 +51,7 @@ export function segments(id, legend, choices, onchoose) {
 export function cards(id, words, accelerators, onchange) {
   const control = select(id, onchange);
   control.append(...accelerators.map((a) => option(a.id, a.name)));
-  return { el: labelled(id, words.accelerator, control), show: (value) => { control.value = value; } };
+  return { el: labelled(id, words.accelerator, control, accelerators.map((a) => a.name)), show: (value) => { control.value = value; } };
 }
 
 /** The number formats: those that the card lacks are there, greyed out, and say why. */
@@ -84,7 +86,7 @@ export function presets(id, words, payload, onchange) {
     else control.append(h("optgroup", { label: group }, ...Object.keys(labels).map((label) => option(`${group} / ${label}`, `${group} · ${label}`))));
   }
   const name = words[`preset_${payload.formula.preset_kind}`];
-  return { el: labelled(id, name, control, "rl-wide"), show: (value) => { control.value = value; } };
+  return { el: labelled(id, name, control, [...control.querySelectorAll("option")].map((o) => o.textContent)), show: (value) => { control.value = value; } };
 }
 
 /** What the model dropdown decides and no slider moves: the shape, in the formula's letters. */
@@ -101,7 +103,7 @@ export function facts(words, parameters) {
 export function against(id, words, parameters, onchange) {
   const control = select(id, onchange);
   control.append(...parameters.map((p) => option(p.symbol, `${p.letter}, ${p.label.split(":")[0]}`)));
-  const el = labelled(id, words.against, control);
+  const el = labelled(id, words.against, control, [...control.querySelectorAll("option")].map((o) => o.textContent));
   return { el, show: (value, visible) => { control.value = value; el.hidden = !visible; } };
 }
 
