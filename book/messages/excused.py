@@ -73,8 +73,6 @@ EXCUSED: tuple[Excuse, ...] = (
     ("book/site/extensions/pages.py", "name_folds", "what the theme writes"),
     ("book/drawing/step_figures.py", "", "where matplotlib puts a key"),
     ("book/drawing/axes.py", "_key", "a name of matplotlib's"),
-    ("book/drawing/step_figures.py", "missed", "a name of matplotlib's"),
-    ("book/drawing/step_figures.py", "stacked", "a name of matplotlib's"),
     ("book/notebook/comparatives.py", "_WORDS", "patterns of the lint of sentences"),
     ("kernels/evidence/record_tables.py", "COMMAND", "what is typed"),
     ("kernels/mlp.py", "launches", "names of launches"),
