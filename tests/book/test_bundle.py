@@ -233,7 +233,6 @@ def test_each_chapter_stays_small(chapter):
     ]
     packed = bundle.pack(code)
     assert "book/site/static/explorer.js" in packed.files
-    assert (
-        packed.size < 550_000
-    )  # the largest, chapter 06, carries the rows by others that its sentences are about
+    # The largest, chapter 09, carries the measured tables from which its steps are told.
+    assert packed.size < 650_000
     assert max(map(len, packed.text.splitlines())) <= bundle.LINE
