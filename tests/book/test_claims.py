@@ -123,7 +123,7 @@ def test_the_table_shows_every_claim_with_both_numbers_wrong_ones_first():
     shown = claims.table().html
     assert shown.count("<tr") == len(ALL) + 1
     assert "123.05 GB" in shown and "66.06 GB" in shown
-    assert "327,680 B" in shown and "29.8 %" in shown
+    assert "327,680 B" in shown and "27.8 %" in shown
     verdicts = re.findall(r'data-name="verdict" data-key="(\w+)"', shown)
     assert verdicts == sorted(verdicts, reverse=True) and len(verdicts) == len(ALL)
     assert verdicts.count("wrong") == sum(c.verdict == "wrong" for c in ALL.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from book import catalog, serving
 from book.claims.claim import right, wrong
-from book.claims.terms import attainable, card, model, weight_bytes
+from book.claims.terms import attainable, card
 from book.say import say
 
 
@@ -51,40 +51,6 @@ CLAIMS = (
         lambda: critical_rows("h100_sxm", "bf16", "int8"),
         say("Half the bytes and the same arithmetic."),
     ),
-    wrong(
-        "profile-hbm",
-        say("A profile of Llama-3.1-8B on an H100: a decode step of 16.1 ms with HBM 88.6 % busy"),
-        "88.6 %",
-        lambda: weight_bytes("llama3.1-8b") / 0.0161 / card("h100_sxm").bandwidth,
-        say("16.06 GB in 16.1 ms is 1.0 TB/s, three tenths of what the card has."),
-    ),
-    wrong(
-        "profile-bytes",
-        say("The same profile: 88.6 % of HBM for 16.1 ms moves the weights, 16.06 GB"),
-        "16.06 GB",
-        lambda: 0.886 * card("h100_sxm").bandwidth * 0.0161,
-        say("It would move them three times."),
-        slip=lambda: weight_bytes("llama3.1-8b"),
-    ),
-    wrong(
-        "profile-prompt",
-        say("The same profile: a prompt of a dozen tokens keeps the tensor cores 82.4 % busy for 12.4 ms"),
-        "a dozen",
-        lambda: 0.824 * card("h100_sxm").peak("bf16") * 0.0124 / (2 * model("llama3.1-8b").parameters),
-        say("That much arithmetic is a prompt of 629 tokens at two FLOPs a parameter."),
-        number=12,
-        unit="tokens",
-    ),
-    wrong(
-        "profile-mean",
-        say("The same profile: tensor cores 3.4 % busy on average, with one prefill and 128 steps at 2 %"),
-        "3.4 %",
-        lambda: (0.824 * 0.0124 + 128 * 0.02 * 0.0161) / (0.0124 + 128 * 0.0161),
-        say(
-            "Weighted by time its own rows average 2.5 %. The profile does not say how many steps "
-            "there were; 128 is assumed, and 3.4 % would take about 43."
-        ),
-    ),
     right(
         "prefill-past-ridge",
         say("A prompt of 2,048 tokens is 6.93 times past an H100's ridge"),
@@ -113,13 +79,5 @@ CLAIMS = (
         "107.2 TFLOP/s",
         lambda: attainable("h100_sxm", 32),
         say("32 times as much, in the same time."),
-    ),
-    wrong(
-        "profile-rate",
-        say("The same profile: reading 16.06 GB in 16.1 ms takes 88.6 % of HBM, 2.97 TB/s"),
-        "2.97 TB/s",
-        lambda: weight_bytes("llama3.1-8b") / 0.0161,
-        say("Bytes over time is 1.0 TB/s."),
-        slip=lambda: 0.886 * card("h100_sxm").bandwidth,
     ),
 )
