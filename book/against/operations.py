@@ -7,6 +7,7 @@ arithmetic that the formats allow, the fewest experts that a router can choose.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -211,7 +212,7 @@ def work(op: Operation, card: Accelerator, row: Row) -> Work:
         value = row.get(name)
         if name in WORDS or value is None or (name == "window" and value == 0):
             continue
-        if isinstance(value, str) or value != value or value < 1 or value != int(value):
+        if isinstance(value, str) or not math.isfinite(value) or value < 1 or value != int(value):
             raise NotAnswerable(f"{name} = {value!r}: must be a whole number from 1 on.")
     if op.name.endswith("attention") and row["heads"] % row["kv_heads"]:
         raise NotAnswerable(

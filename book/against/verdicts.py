@@ -17,6 +17,8 @@ from book.against.operations import NotAnswerable, Operation, Row
 from book.say import say
 
 OVER = ""
+# Of one multiprocessor. NVIDIA's say 64 for the A100 (whitepaper); twice that is a bound with room.
+L2_BYTES_A_CLOCK = 128
 FITS_IN_L2, PARTLY_IN_L2 = "fits_in_l2", "partly_in_l2"
 SKEWED, GROUP_LIMITED = "skewed_routing", "group_limited_routing"
 HALF_THE_CACHE, FEWER_RAN = "half_of_the_cache_read", "fewer_ran_than_asked"
@@ -27,7 +29,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
     {
         FITS_IN_L2: say(
             "All bytes of the problem fit into the card's L2 cache. The benchmark repeats one problem and "
-            "empties no cache, so its memory need not have been asked."
+            "empties no cache, so its memory need not have been asked. The cache's own speed is not exceeded."
         ),
         PARTLY_IN_L2: say(
             "More than an L2 cache, but what is left after taking one L2 off could have been read "
@@ -103,8 +105,13 @@ def _reason(
     if seconds < compute or not card.l2_bytes:
         return UNEXPLAINED
     if w.bytes <= card.l2_bytes:
-        return FITS_IN_L2
+        return FITS_IN_L2 if seconds >= w.bytes / _l2_bandwidth(card) else UNEXPLAINED
     return PARTLY_IN_L2 if (w.bytes - card.l2_bytes) / card.bandwidth <= seconds else UNEXPLAINED
+
+
+def _l2_bandwidth(card: catalog.Accelerator) -> float:
+    """Bytes/s that no L2 cache here exceeds, by its multiprocessors and clock; inf if unknown."""
+    return card.sm_count * L2_BYTES_A_CLOCK * card.clock if card.clock else float("inf")
 
 
 def judged(op: Operation | str, rows: Iterable[Row]) -> tuple[Verdict, ...]:

@@ -101,13 +101,12 @@ CLAIMS = (
         seen="blog",
         link="https://itkservices3.com/background/token_memory.html",
     ),
-    wrong(
+    right(
         "nvlink-h100",
-        say("Over NVLink an H100 sends 900 GB/s"),
+        say("The NVLink bandwidth of an H100 is 900 GB/s"),
         "900 GB/s",
-        lambda: card("h100_sxm").link(),
+        lambda: 2 * card("h100_sxm").link(),
         say("Both directions added up. What one card can send is half of it, and so is what it can receive."),
-        slip=lambda: 2 * card("h100_sxm").link(),
         seen="blog",
         link="https://www.kunwar.page/chapter/appendix-d-hardware-reference",
     ),
@@ -129,15 +128,13 @@ CLAIMS = (
         seen="blog",
         link="https://jared-hpc.com/posts/roofline-model-llm-inference/",
     ),
-    right(
+    wrong(
         "ridge-a100-rounded",
         say("An A100 needs 156 FLOP/byte: 312 TFLOP/s over 2 TB/s"),
         "156 FLOP/byte",
         lambda: card("a100_80gb_sxm").ridge("bf16"),
-        say(
-            "The bandwidth is rounded by two per cent, and so is the ridge. That is within what the row says."
-        ),
-        tolerance=0.02,
+        say("By two per cent: the bandwidth was rounded, and the ridge printed to three digits."),
+        slip=lambda: card("a100_80gb_sxm").peak("bf16") / 2e12,
         seen="blog",
         link="https://fast.hugflare.com/blog/atharv6f/prefill-computational-deep-dive",
     ),

@@ -124,14 +124,12 @@ CLAIMS = (
         seen="course",
         link="https://github.com/rohitg00/ai-engineering-from-scratch/pull/57",
     ),
-    wrong(
+    right(
         "kappa-13b",
         say("A 13B model keeps about 1 MB of cache a token"),
         "1 MB",
         lambda: cache("llama2-13b"),
-        say(
-            "800 KiB. A rule of thumb that is a fifth too large, and belongs to models without shared heads."
-        ),
+        say("To the one digit that is printed. 800 KiB, and only where no KV heads are shared."),
         seen="issue",
         link="https://github.com/ray-project/llm-numbers/issues/25",
     ),

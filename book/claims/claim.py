@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
-from book.claims.printed import quantity
+from book.claims.printed import last_digit, quantity
 from book.drawing import number_text
 from book.say import say
 
@@ -37,7 +37,8 @@ class Claim:
     slip: a known mistake, made on purpose, that gives the printed number.
     number, unit: what `printed` means, where its words don't say, or not exactly enough for the slip.
     above: the claim is that something exceeds the printed number ("more than" says so, too).
-    tolerance: relative difference up to which a printed number counts as right.
+    tolerance: relative difference up to which a printed number counts as right; half of its last digit
+    always does.
     seen: the kind of place where it was seen, a key of PLACES; link: its address, "" if it has none.
     chapter: set by the ledger, which takes no claim that was seen nowhere.
     """
@@ -52,7 +53,7 @@ class Claim:
     number: float | None = None
     unit: str | None = None
     above: bool = False
-    tolerance: float = 0.005
+    tolerance: float = 0.01
     seen: str = ""
     link: str = ""
     chapter: str = ""
@@ -79,7 +80,8 @@ class Claim:
         exact = self.exact()
         if self.above:
             return "right" if exact > self.number else "wrong"
-        return "right" if abs(self.number - exact) <= self.tolerance * abs(exact) else "wrong"
+        allowed = max(self.tolerance * abs(exact), last_digit(self.printed) / 2 * abs(self.number))
+        return "right" if abs(self.number - exact) <= allowed * (1 + 1e-9) else "wrong"
 
     def exact_text(self) -> str:
         """The exact value, computed now, for people."""

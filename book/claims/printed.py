@@ -25,6 +25,17 @@ class Quantity:
     above: bool
 
 
+def last_digit(text: str) -> float:
+    """What one in the last digit printed is worth, relative to the number: 0.1 for "1.0 MB", 1 for "1 MB".
+
+    0 for a text without a number. A number of 0 has no relative size: 0, too.
+    """
+    found = _NUMBER.search(text)
+    digits = found["number"].replace(",", "") if found else "0"
+    value = float(digits)
+    return 10.0 ** -len(digits.partition(".")[2]) / value if value else 0.0
+
+
 def quantity(text: str) -> Quantity:
     """What a printed text says: "42.1 ms" is 0.0421 "s", "8 times" 8 "", "more than 100 %" above 1 "%"."""
     above = text.startswith("more than ")

@@ -86,6 +86,11 @@ def test_what_fits_into_l2_may_be_faster_than_memory():
     assert verdicts.judged("gemm", [{**small, "seconds": read * 0.9}])[0].reason == verdicts.FITS_IN_L2
 
 
+def test_an_l2_cache_has_a_speed_of_its_own():
+    inside = {**GEMM, "n": 1024, "k": 1024}
+    assert verdicts.judged("gemm", [{**inside, "seconds": 20e-9}])[0].reason == verdicts.UNEXPLAINED
+
+
 def test_a_little_more_than_l2_may_come_from_it_in_part_and_much_more_may_not():
     l2 = catalog.accelerator("h100_sxm").l2_bytes
     large = {**GEMM, "n": 16384}
@@ -108,6 +113,7 @@ def test_faster_than_the_arithmetic_is_never_explained_by_a_cache():
         ("gemm", {**GEMM, "m": 1.5}, "m = 1.5"),
         ("gemm", {**GEMM, "m": "many"}, "m = 'many'"),
         ("gemm", {**GEMM, "m": float("nan")}, "m = nan"),
+        ("gemm", {**GEMM, "m": float("inf")}, "m = inf"),
         ("gemm", {**GEMM, "dtype": "fp6"}, "dtype = 'fp6'"),
         ("gemm", {**GEMM, "accelerator": "a100_80gb_sxm", "dtype": "nvfp4"}, "multiplies none of nvfp4"),
         ("gemm", {**GEMM, "seconds": 0}, "seconds = 0"),

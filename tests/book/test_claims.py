@@ -96,6 +96,9 @@ def test_a_claim_is_judged_by_its_tolerance_or_by_exceeding():
     assert made().judged() == "right"
     assert made(printed="330").judged() == "wrong", "a wrong number would be noticed"
     assert made(printed="330", tolerance=0.2).judged() == "right"
+    megabyte = {"exact": lambda: 0.82e6}
+    assert made(printed="1 MB", **megabyte).judged() == "right", "to the digit that is printed"
+    assert made(printed="1.0 MB", **megabyte).judged() == "wrong"
     assert made(printed="more than 290").judged() == made(printed="290", above=True).judged() == "right"
     assert made(printed="more than 300").judged() == "wrong"
 
