@@ -56,7 +56,8 @@ def table(chapter: str = "") -> Html:
     chosen.sort(key=lambda c: (c.judged() == "right", c.chapter))
     caption = say("Numbers in circulation, checked")
     ids = [f"claim-{c.id}" for c in chosen]
-    return sortable(headings, map(row, chosen), caption, ids=ids, filtered=True)
+    keys = [say("wrong"), say("right")]
+    return sortable(headings, map(row, chosen), caption, ids=ids, filtered=True, kinds=keys)
 
 
 def row(claim: Claim) -> tuple[Cell, ...]:
@@ -66,7 +67,7 @@ def row(claim: Claim) -> tuple[Cell, ...]:
     shown = f'<span class="trap">{say("wrong")}</span>' if verdict == "wrong" else say("right")
     here = f'<a href="#claim-{claim.id}" title="{say("a link to this row")}">{shown}</a>'
     here += f"<small>{say('chapter {number}', number=claim.chapter)}</small>"
-    exact = f'<span title="{html.escape(claim.expression())}">{html.escape(claim.exact_text())}</span>'
+    exact = f"{html.escape(claim.exact_text())}<code>{html.escape(claim.expression())}</code>"
     seen = html.escape(PLACES[claim.seen])
     if claim.link:
         seen = f'<a href="{html.escape(claim.link)}">{seen}</a>'

@@ -185,6 +185,7 @@ _SORTABLE_CSS = """
 .rl-sortable table{border-collapse:separate;border-spacing:0;width:auto;margin:0}
 .rl-sortable caption{caption-side:top;text-align:left;color:var(--rl-dim,inherit)}
 .rl-sortable caption span{display:inline-block;position:sticky;left:0}
+.rl-sortable caption small{font-size:inherit}
 .rl-sortable th,.rl-sortable td{padding:.3em .55em;text-align:left;vertical-align:top;white-space:nowrap;
 border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-background,transparent)}
 .rl-sortable thead th{vertical-align:bottom;font-weight:600}
@@ -202,6 +203,12 @@ border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-backgr
 
 # A row of a long table on a phone: its cells one below the other, each after its heading.
 _FILTERED_CSS = """
+.rl-filtered code{display:block;white-space:normal;max-width:18em;font-size:.85em;
+color:var(--rl-dim,inherit);background:none;border:0;padding:0;overflow-wrap:anywhere}
+.rl-filter button{font:inherit;padding:.35em .7em;border:1px solid var(--rl-dim,#8888);border-radius:4px;
+background:var(--rl-background,transparent);color:inherit;cursor:pointer;min-height:2.2em}
+.rl-filter button[aria-pressed=true]{background:var(--rl-text,CanvasText);color:var(--rl-background,Canvas)}
+.rl-filter button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
 .rl-filtered tbody small{display:block;font-weight:400;color:var(--rl-dim,inherit);white-space:nowrap}
 .rl-filtered tr:target{outline:2px solid var(--rl-predicted,currentColor);outline-offset:-2px}
 .rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap}
@@ -209,7 +216,7 @@ _FILTERED_CSS = """
 background:var(--rl-background,transparent);color:inherit;min-width:12em}
 @media (max-width:640px){
 .rl-filtered table,.rl-filtered tbody,.rl-filtered tr,.rl-filtered td,.rl-filtered tbody th{display:block}
-.rl-filtered caption{display:block}
+.rl-filtered caption{display:block}.rl-filtered caption small{display:none}
 .rl-filtered thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .rl-filtered tbody tr{border:1px solid var(--rl-line,#8886);border-radius:6px;
 padding:.4em .6em;margin:0 0 .8em}
@@ -229,11 +236,13 @@ def sortable(
     *,
     ids: Sequence[str] = (),
     filtered: bool = False,
+    kinds: Sequence[str] = (),
 ) -> Html:
     """A table whose columns sort at a press of their heading; the first column names the row.
 
     ids: of the rows, for links to one of them. filtered: a field above the table keeps the rows that hold
-    what is typed into it. On a narrow screen such a table is a list, a row below the other.
+    what is typed into it; kinds: what the first cell may begin with, a button each beside the field. On a narrow
+    screen such a table is a list, a row below the other.
     Raises ValueError if a row has another number of cells than there are headings, or ids than rows.
     """
     body = []
@@ -265,6 +274,8 @@ def sortable(
     words, hint = html.escape(caption), say("Press a heading to sort by it.")
     kind = "rl-sortable rl-filtered" if filtered else "rl-sortable"
     field = f' data-filter="{html.escape(say("Show rows with"))}"' if filtered else ""
+    if kinds:
+        field += f' data-kinds="{html.escape("|".join([say("all"), *kinds]))}"'
     return Html(
         f'<div class="{kind}" role="group" tabindex="0" aria-label="{words}">'
         f"<style>{_SORTABLE_CSS}{_FILTERED_CSS if filtered else ''}</style>"

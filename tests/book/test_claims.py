@@ -150,4 +150,4 @@ def test_the_place_where_a_number_was_seen_stands_in_its_row():
     verdict, _, _, exact, why, seen = row(claim)
     assert seen.html == '<a href="https://example.org/a">a forum</a>'
     assert "It is three." in why.html
-    assert 'title="1 + 2"' in exact.html and verdict.key == "wrong"
+    assert "<code>1 + 2</code>" in exact.html and verdict.key == "wrong"

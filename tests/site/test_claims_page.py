@@ -27,6 +27,17 @@ def test_what_is_typed_keeps_the_rows_that_hold_it(table):
     assert table.page.locator(".rl-filter output").inner_text() == f"{kept} / {every}"
 
 
+def test_a_verdict_has_its_button_and_a_number_is_found_without_its_commas(table):
+    for verdict in ("wrong", "right"):
+        button = table.page.get_by_role("button", name=verdict, exact=True)
+        button.click()
+        assert button.get_attribute("aria-pressed") == "true"
+        assert shown(table).count() == sum(c.judged() == verdict for c in claims.claims())
+    table.page.get_by_role("button", name="all", exact=True).click()
+    table.page.get_by_role("searchbox").fill("1979")
+    assert shown(table).count() > 0
+
+
 def test_a_link_to_a_row_shows_it_whatever_was_typed(table):
     hidden = next(c.id for c in claims.claims() if "405B" in c.statement)
     table.page.get_by_role("searchbox").fill("sparse")

@@ -20,33 +20,54 @@
     body.append(...rows.map((entry) => entry.row));
   }
 
-  // A field above the table: rows that hold all of its words stay. How many those are is said aloud.
+  // Above the table: a field, and a button for each kind of row. Rows of that kind that hold all of the
+  // words stay; a number is found with and without its commas. How many stay is said aloud.
   function addFilter(table) {
+    const tools = document.createElement("div");
     const label = document.createElement("label");
     const field = document.createElement("input");
     const said = document.createElement("output");
     field.type = "search";
-    label.className = "rl-filter";
-    label.append(table.dataset.filter, field, said);
-    table.parentElement.before(label);
-    const rows = Array.from(table.tBodies[0].rows);
+    tools.className = "rl-filter";
+    label.append(table.dataset.filter + " ", field);
+    tools.append(label);
+    const rows = Array.from(table.tBodies[0].rows, (row) => {
+      const text = row.textContent.toLowerCase();
+      return { row, kind: row.cells[0].textContent.toLowerCase(), text: text + " " + text.replace(/(\d),(?=\d{3})/g, "$1") };
+    });
+    const kinds = (table.dataset.kinds || "").split("|").filter(Boolean);
+    let chosen = "";
     const update = () => {
       const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
       let kept = 0;
-      for (const row of rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
+      for (const { row, kind, text } of rows) {
+        row.hidden = !(kind.startsWith(chosen) && words.every((word) => text.includes(word)));
         kept += !row.hidden;
       }
-      said.value = words.length ? `${kept} / ${rows.length}` : "";
+      said.value = words.length || chosen ? `${kept} / ${rows.length}` : "";
     };
+    const buttons = kinds.map((kind, index) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = kind;
+      button.addEventListener("click", () => choose(index));
+      return button;
+    });
+    const choose = (index) => {
+      chosen = index ? kinds[index].toLowerCase() : "";
+      buttons.forEach((button, at) => button.setAttribute("aria-pressed", at === index));
+      update();
+    };
+    tools.append(...buttons, said);
+    table.parentElement.before(tools);
     field.addEventListener("input", update);
+    choose(0);
     // A link to one row shows it, whatever was typed.
     window.addEventListener("hashchange", () => {
       const row = document.getElementById(location.hash.slice(1));
       if (row && row.hidden && table.contains(row)) {
         field.value = "";
-        update();
+        choose(0);
         row.scrollIntoView();
       }
     });
@@ -63,7 +84,11 @@
       button.addEventListener("click", () => sort(table, heading, column));
     });
     if (table.dataset.filter) addFilter(table);
-    if (table.caption && table.dataset.hint) table.caption.append(". " + table.dataset.hint);
+    if (table.caption && table.dataset.hint) {
+      const hint = document.createElement("small");
+      hint.append(". " + table.dataset.hint);
+      table.caption.append(hint);
+    }
   }
 
   function mountAll() {
