@@ -241,8 +241,8 @@ def sortable(
     """A table whose columns sort at a press of their heading; the first column names the row.
 
     ids: of the rows, for links to one of them. filtered: a field above the table keeps the rows that hold
-    what is typed into it; kinds: what the first cell may begin with, a button each beside the field. On a narrow
-    screen such a table is a list, a row below the other.
+    what is typed into it; kinds: what the first cell may begin with, a button each beside the field.
+    On a narrow screen such a table is a list, a row below the other.
     Raises ValueError if a row has another number of cells than there are headings, or ids than rows.
     """
     body = []
