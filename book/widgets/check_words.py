@@ -80,12 +80,14 @@ SLIPS: dict[str, str] = {
         "byte), and look whether one factor of two went in twice."
     ),
     "bits": say("It is a factor of eight. A byte has eight bits, and links are sold in bits."),
+    "eight": say(
+        "It is a factor of eight. Look for something that there are eight of, cards or KV heads for one: did "
+        "it count where it shouldn't, or was it left out?"
+    ),
     "binary": say(
         "A GiB (2³⁰ bytes) in the place of a GB (10⁹ bytes), or of their smaller kin, would give this."
     ),
-    "bandwidth": say("With the bandwidth of the {card} this would be right. Which card is asked about?"),
-    "peak": say("With the peak of the {card} this would be right. Which card is asked about?"),
-    "ridge": say("With the ridge of the {card} this would be right. Which card is asked about?"),
+    "card": say("On the {card} this would be right. Which card is asked about?"),
     "rest": say("That is the other part, what is left of the whole."),
     "added": say("That is how much is added. The question asks for how many times as much."),
     "upside_down": say("Upside down: what you divided by belongs on top."),

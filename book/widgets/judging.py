@@ -15,7 +15,7 @@ from typing import Any
 from book.widgets.check_words import Verdict, fill
 
 _POWERS = range(1, 16)
-_SPLIT = re.compile(r"([+-]?[0-9.,]*(?:e[+-]?[0-9]+)?)(.*)\Z", re.S)
+_SPLIT = re.compile(r"([+-]?[0-9.,]*(?:e[+-]?[0-9]+)?(?:/[0-9][0-9.,]*)?)(.*)\Z", re.S)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?\Z")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?\Z")
 _UNIT = re.compile(r"[a-zµ%×/-]+\Z")
@@ -26,16 +26,18 @@ def judge(payload: Mapping[str, Any], answer: str | float) -> Verdict:
 
     In this order: the right answer, unless it is a whole one too many; a known mistake, or the right
     digits in the wrong place, whichever is nearer; a known mistake with another prefix; a whole number
-    rounded the wrong way; a usual slip; what is only close; the reciprocal; anything else.
+    rounded the wrong way; a usual slip; what is only close; the reciprocal; anything else. Who typed a
+    unit has said which prefix was meant, so that no hint takes the number for one with another.
     """
-    value = _read(payload, answer) if isinstance(answer, str) else float(answer)
-    if isinstance(value, Verdict):
-        return value
+    read = _read(payload, answer) if isinstance(answer, str) else (float(answer), False)
+    if isinstance(read, Verdict):
+        return read
+    value, with_unit = read
     words, target, tolerance = payload["words"], payload["answer"], payload["tolerance"]
     badly_rounded = _badly_rounded(payload, value)
     if _within(value, target, tolerance) and not (badly_rounded and float(value).is_integer()):
         return Verdict("right", words["right"], payload["right"])
-    known = _known(payload, value)
+    known = _known(payload, value, with_unit)
     if known:
         return known
     if badly_rounded:
@@ -55,10 +57,12 @@ def judge(payload: Mapping[str, Any], answer: str | float) -> Verdict:
     return Verdict("generic", words["wrong"], payload["hint"])
 
 
-def _known(payload: Mapping[str, Any], value: float) -> Verdict | None:
+def _known(payload: Mapping[str, Any], value: float, with_unit: bool) -> Verdict | None:
     """A listed mistake, or the right digits in the wrong place: the nearer one, the mistake on a tie."""
     words, target, tolerance = payload["words"], payload["answer"], payload["tolerance"]
     mistakes = payload["mistakes"]
+    if with_unit:  # "Right number, in milliseconds" is for who typed the number alone
+        mistakes = [m for m in mistakes if not _is_prefix(_shift(m["value"], target, tolerance))]
     listed = [m for m in mistakes if _within(value, m["value"], tolerance)]
     shift = _shift(value, target, tolerance)
     if listed and (not shift or _off(value, listed[0]["value"]) <= _off(value, target * 10.0**shift)):
@@ -69,11 +73,15 @@ def _known(payload: Mapping[str, Any], value: float) -> Verdict | None:
         prefixed = "" if payload["prefixed"] else "point_"
         message = words[f"{prefixed}{'high' if shift > 0 else 'low'}"]
         return Verdict("scale", words["wrong"], fill(message, factor=f"{10 ** abs(shift):,}"))
-    for mistake in mistakes:
-        moved = _shift(value, mistake["value"], tolerance)
-        if moved and moved % 3 == 0:
+    for mistake in () if with_unit else mistakes:
+        if _is_prefix(_shift(value, mistake["value"], tolerance)):
             return Verdict("mistake", words["wrong"], mistake["hint"])
     return None
+
+
+def _is_prefix(shift: int) -> bool:
+    """Whether so many powers of ten are one prefix in the place of another."""
+    return shift != 0 and shift % 3 == 0
 
 
 def _badly_rounded(payload: Mapping[str, Any], value: float) -> bool:
@@ -83,8 +91,11 @@ def _badly_rounded(payload: Mapping[str, Any], value: float) -> bool:
     return ways[payload["rounding"]]
 
 
-def _read(payload: Mapping[str, Any], text: str) -> float | Verdict:
-    """The number that a reader typed, in the question's unit, or what to say if it can't be told."""
+def _read(payload: Mapping[str, Any], text: str) -> tuple[float, bool] | Verdict:
+    """The number that a reader typed, in the question's unit, and whether a unit stood behind it.
+
+    Or what to say if it can't be told. A fraction, "4/3", is a number too.
+    """
     words, said = payload["words"], {"text": f"“{text.strip()}”", "unit": payload["unit"]}
     plain = re.sub(r"\s+per\s+", "/", text.strip())
     plain = re.sub(r"\s+", "", plain).replace("−", "-").replace("μ", "µ").lower()
@@ -94,15 +105,22 @@ def _read(payload: Mapping[str, Any], text: str) -> float | Verdict:
     factor = _worth(payload["units"], unit) if unit else 1.0
     if not number and (not unit or factor):
         return Verdict("unreadable", "", words["empty"])
-    if "," in number:
-        if not _THOUSANDS.match(number):
-            return Verdict("unreadable", "", fill(words["comma"], **said))
-        number = number.replace(",", "")
-    if not _NUMBER.match(number) or not math.isfinite(float(number)) or not (factor or _UNIT.match(unit)):
+    terms = number.split("/")
+    if any("," in term and not _THOUSANDS.match(term) for term in terms):
+        return Verdict("unreadable", "", fill(words["comma"], **said))
+    terms = [term.replace(",", "") for term in terms]
+    value = _quotient(terms) if all(_NUMBER.match(term) for term in terms) else math.nan
+    if not math.isfinite(value) or not (factor or _UNIT.match(unit)):
         return Verdict("unreadable", "", fill(words["unreadable"], **said))
     if not factor:
         return Verdict("unreadable", "", fill(words["unit" if payload["unit"] else "no_unit"], **said))
-    return float(number) * factor
+    return value * factor, bool(unit)
+
+
+def _quotient(terms: list[str]) -> float:
+    """The number, or the first over the second; nan over nothing."""
+    over = float(terms[1]) if len(terms) > 1 else 1.0
+    return float(terms[0]) / over if over else math.nan
 
 
 def _worth(units: Mapping[str, Any], typed: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 import traitlets
 
+from book import catalog
 from book.drawing.number_text import number
 from book.say import translated
 from book.widgets import choice as choices
@@ -28,7 +29,7 @@ from book.widgets.check_words import (
 from book.widgets.dual_widget import Live
 from book.widgets.judging import judge
 from book.widgets.typed_units import KINDS, Kind, kind_of, spellings
-from book.widgets.usual_slips import ROUNDED, Rounding, card_in, slips
+from book.widgets.usual_slips import ROUNDED, OnCard, Rounding, card_in, slips
 
 NEAR = 3  # within this many tolerances an answer is wrong, but only by a little
 SLIP = 0.005  # a usual slip is told by its factor alone, so it has to be met more closely than a listed one
@@ -57,7 +58,7 @@ def numeric(
     name: str,
     *,
     question: str,
-    answer: float,
+    answer: float | OnCard,
     unit: str = "",
     tolerance: float = 0.01,
     mistakes: Mapping[float, str] | Iterable[tuple[float, str]],
@@ -73,7 +74,8 @@ def numeric(
     """A question whose answer is a number.
 
     name: lower-case, unique in the book, as "ex-02-rows"; it becomes the element's id. answer: in
-    `unit`, better computed than typed. tolerance: relative, both for the answer and for the
+    `unit`, better computed than typed; or a function that gives it for a `catalog.Accelerator`, so that
+    who took another card is told which. tolerance: relative, both for the answer and for the
     mistakes. mistakes: {wrong answer: hint}, at least two; a hint names the mistake and doesn't give
     the answer away. right: what to say to the right answer. solution: the way to the answer, shown on
     demand after one try.
@@ -81,8 +83,9 @@ def numeric(
     An answer may be typed in any unit that measures the same. What is no listed mistake is compared
     with the usual slips (`book.widgets.usual_slips`), for which three things may be said. kind: what is
     asked for, "bytes", "time", "count" ...; the unit tells it otherwise. rounding: "down" where a whole
-    one must fit, "up" where part of one needs a whole one; answer is whole then. card: the accelerator
-    that it is about, an id; the question's words tell it otherwise. hint: what to say to any other answer.
+    one must fit, "up" where part of one needs a whole one; answer is whole then. card: the id of the
+    accelerator that a function for an answer is asked for; the question's words tell it otherwise.
+    hint: what to say to any other answer.
 
     words: replacements for the check's own words. values: what stands for the names in braces of all
     these texts, which are looked up in the reader's language here, so that they are plain literals, not
@@ -95,16 +98,16 @@ def numeric(
     _refuse_bad_mistakes(name, listed)
     filled = dict(values or {})
     question, right, hint, solution = (translated(t, **filled) for t in (question, right, hint, solution))
-    answer = float(answer)
+    on = answer if callable(answer) else None
+    answer = float(on(_card_of(name, card or card_in(question))) if on else answer)
     wrong = [(float(value), translated(text, **filled)) for value, text in listed]
     _refuse_bad_numbers(name, answer, wrong, tolerance, rounding)
     _refuse_overlap(name, answer, wrong, tolerance)
     kind = kind or kind_of(unit)
     if kind not in KINDS:
         raise ValueError(f"check {name}: kind = {kind!r}; it is one of {', '.join(KINDS)}.")
-    usual = slips(kind, unit, answer, card or card_in(question), tolerance)
+    usual = slips(kind, unit, answer, tolerance, on)
     own = {**NUMERIC, **{word: SLIPS[word] for word in _words_of(usual)}, **(words or {})}
-    exact = f"{number(int(answer) if answer.is_integer() else answer, 4)} {unit}".strip()
     whole = "whole" if kind == "count" and answer.is_integer() else ""
     return Check(
         kind="check",
@@ -114,7 +117,7 @@ def numeric(
             "unit": unit,
             "units": spellings(unit),
             "answer": answer,
-            "answer_text": fill(own["answer"], answer=exact),
+            "answer_text": fill(own["answer"], answer=f"{_exact(answer, tolerance)} {unit}".strip()),
             "tolerance": tolerance,
             "tolerance_text": f"{number(100 * tolerance, 1)} %",
             "near": NEAR,
@@ -128,6 +131,26 @@ def numeric(
             "solution": solution,
             "words": own,
         },
+    )
+
+
+def _card_of(name: str, id: str | None) -> catalog.Accelerator:
+    if id is None:
+        raise ValueError(
+            f"check {name}: answer is a function of a card, and the question names none; give card=."
+        )
+    return catalog.accelerator(id)
+
+
+def _exact(answer: float, tolerance: float) -> str:
+    """The answer in as many digits, four or more, as its own tolerance asks for."""
+    if answer.is_integer():
+        return number(int(answer))
+    shown = (number(answer, digits) for digits in range(4, 17))
+    return next(
+        text
+        for text in shown
+        if abs(float(text.replace(",", "").replace("−", "-")) - answer) <= tolerance * abs(answer)
     )
 
 
@@ -181,8 +204,8 @@ def _refuse_overlap(name: str, answer: float, wrong: list[tuple[float, str]], to
 def problems(payloads: Iterable[Mapping[str, Any]]) -> list[str]:
     """What is wrong with a chapter's checks, a sentence each: for the test that runs the notebooks.
 
-    Every right answer must be accepted, every known mistake refused with its own hint, every name
-    used once. Payloads come from `collect()`, or from the `data-payload` of executed cells.
+    Every right answer must be accepted, as it is shown too, every known mistake refused with its own hint,
+    every name used once. Payloads come from `collect()`, or from the `data-payload` of executed cells.
     """
     found, seen = [], {}
     for payload in payloads:
@@ -194,6 +217,10 @@ def problems(payloads: Iterable[Mapping[str, Any]]) -> list[str]:
             continue
         if not judge(payload, payload["answer"]).right:
             found.append(f"{name}: its own answer {payload['answer']} is refused.")
+        before, _, after = payload["words"]["answer"].partition("{answer}")
+        shown = payload["answer_text"].removeprefix(before).removesuffix(after)
+        if not judge(payload, shown).right:
+            found.append(f"{name}: it shows {shown!r} as its answer, and refuses that.")
         for mistake in payload["mistakes"]:
             verdict = judge(payload, mistake["value"])
             if (verdict.kind, verdict.message) != ("mistake", mistake["hint"]):

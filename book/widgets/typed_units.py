@@ -42,6 +42,11 @@ _BASES: dict[str, dict[str, float]] = {
     "times": {"times": 1.0, "x": 1.0, "×": 1.0, "-fold": 1.0, "fold": 1.0},
 }
 _TOKENS = ("token", "tokens", "tok")  # the one counted thing that has a short form
+# One row of a decode step is one token of one user's sequence: each is said for the others.
+_ROWS = (
+    *_TOKENS,
+    *(f"{one}{s}" for one in ("row", "user", "sequence", "prompt", "request") for s in ("", "s")),
+)
 
 
 def kind_of(unit: str) -> Kind:
@@ -96,8 +101,8 @@ def _base(part: str) -> tuple[str, float]:
 def _table(part: str, base: str) -> dict[str, float]:
     if base in _BASES:
         return _BASES[base]
-    if base == "token":
-        return {name: 1.0 for name in _TOKENS}
     plain = part.replace(" ", "").lower()
+    if plain in _ROWS:
+        return {name: 1.0 for name in _ROWS}
     one = plain.removesuffix("s")
     return {name: 1.0 for name in (plain, one, f"{one}s") if name}

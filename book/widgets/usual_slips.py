@@ -1,23 +1,28 @@
 """Mistakes that any question invites, told by what the answer is off by, each with a hint of its class.
 
 A question lists its own mistakes; these are for the rest. A factor of two is a count, eight are bits
-for bytes, 1.0737 is a GiB for a GB, the ratio of two cards' bandwidths is another card. A hint names
-the class and what to look at, not the answer.
+for bytes, 1.0737 is a GiB for a GB. A hint names the class and what to look at, not the answer.
+Another card is told only where a question says how its answer follows from a card: a factor alone
+doesn't tell which wall the answer leans on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Callable
 from typing import Any, Literal
 
 from book import catalog
+from book.catalog.hardware import Accelerator, UnsupportedDtype
 from book.widgets.typed_units import Kind, byte_scale
 
 Rounding = Literal["down", "up"]
+OnCard = Callable[[Accelerator], float]  # an answer as it follows from a card
 ROUNDED = ("down", "up", "whole")  # the hints for a whole number that isn't, or is the other one
 
-# Cards that people mix up, the one that a bare family name means first. Of all cards the catalog has, some
-# ratio would be near any wrong answer.
+# Cards that people mix up, the one that a bare family name means first. Of all cards the catalog has, one
+# would be near any wrong answer.
 CARDS = (
     "h100_sxm",
     "h100_pcie",
@@ -35,16 +40,19 @@ _BINARY = {1e3: 1.024, 1e6: 1.024**2, 1e12: 1.024**4}
 _MOVED: tuple[Kind, ...] = ("bytes", "time", "rate", "share", "count")
 
 
-def slips(kind: Kind, unit: str, answer: float, card: str | None, tolerance: float) -> list[dict[str, Any]]:
+def slips(
+    kind: Kind, unit: str, answer: float, tolerance: float, on: OnCard | None = None
+) -> list[dict[str, Any]]:
     """What an answer may be by a usual slip: {"value", "word": the hint's name, "names": its braces}.
 
-    kind, unit, answer: the question's. card: the id of the card that it is about, if it is about one.
-    tolerance: relative; a slip that is no further than that from the answer can't be told from it.
+    kind, unit, answer: the question's. tolerance: relative; a slip that is no further than that from the
+    answer can't be told from it. on: how the answer follows from a card, if it does.
     """
     found = [(answer * factor, f"two_{kind}", "") for factor in (2, 1 / 2)]
     found += [(answer * factor, "four", "") for factor in (4, 1 / 4)]
     if kind in _MOVED:
-        found += [(answer * factor, "bits", "") for factor in (8, 1 / 8)]
+        bits = kind in ("bytes", "time") or (kind == "rate" and byte_scale(unit) > 0)
+        found += [(answer * factor, "bits" if bits else "eight", "") for factor in (8, 1 / 8)]
         if "FLOP" not in unit:
             binary = _BINARY.get(byte_scale(unit), 1.024**3)
             found += [(answer * factor, "binary", "") for factor in (binary, 1 / binary)]
@@ -53,8 +61,7 @@ def slips(kind: Kind, unit: str, answer: float, card: str | None, tolerance: flo
         found.append((whole - answer, "rest", ""))
     if kind == "ratio":
         found.append((answer - 1, "added", ""))
-    if card:
-        found += [(answer * factor, word, name) for factor, word, name in _other_cards(kind, card)]
+    found += _other_cards(on) if on else []
     apart = [one for one in found if one[0] and abs(one[0] - answer) > 2 * tolerance * abs(answer)]
     return [
         {"value": value, "word": word} | ({"names": {"card": name}} if name else {})
@@ -62,23 +69,12 @@ def slips(kind: Kind, unit: str, answer: float, card: str | None, tolerance: flo
     ]
 
 
-def _other_cards(kind: Kind, id: str) -> list[tuple[float, str, str]]:
-    """(factor, hint, name) for each other card, by what the answer is made of."""
-    mine = catalog.accelerator(id)
+def _other_cards(on: OnCard) -> list[tuple[float, str, str]]:
+    """(what the answer would be, hint, name) for each card that has the rates it takes."""
     found = []
-    for other in (catalog.accelerator(one) for one in CARDS if one != id):
-        bandwidth = other.bandwidth / mine.bandwidth
-        peak = None
-        if "bf16" in mine.peaks and "bf16" in other.peaks:
-            peak = other.peaks["bf16"] / mine.peaks["bf16"]
-        if kind in ("time", "share"):
-            found.append((1 / bandwidth, "bandwidth", other.short_name))
-            found += [(1 / peak, "peak", other.short_name)] if peak else []
-        elif kind == "rate":
-            found.append((bandwidth, "bandwidth", other.short_name))
-            found += [(peak, "peak", other.short_name)] if peak else []
-        elif kind in ("intensity", "count") and peak:
-            found.append((peak / bandwidth, "ridge", other.short_name))
+    for card in map(catalog.accelerator, CARDS):
+        with contextlib.suppress(UnsupportedDtype):
+            found.append((float(on(card)), "card", card.short_name))
     return found
 
 

@@ -136,7 +136,8 @@ def test_problems_names_what_is_broken():
     broken = {**CHECK.payload, "answer": 8192.0, "id": "ex-broken"}
     found = problems([rows("ex-collected").payload, other.payload, broken])
     assert found[0] == "ex-collected: two different checks have this name."
-    assert found[1].startswith("ex-broken: the mistake 8192.0 gets right")
+    assert found[1] == "ex-broken: it shows '2,731 FLOP/byte' as its answer, and refuses that."
+    assert found[2].startswith("ex-broken: the mistake 8192.0 gets right")
 
 
 def test_python_can_watch_and_set_the_answer():
@@ -166,3 +167,12 @@ def test_the_page_gets_state_and_nothing_executable():
 
 def test_judge_takes_a_payload_from_a_page():
     assert judge(CHECK.payload, "2731").right
+
+
+@pytest.mark.parametrize(
+    ("answer", "tolerance"), [(117.4767, 1e-4), (2730.67, 1e-3), (1 / 3, 1e-6), (56, 0.01)]
+)
+def test_the_answer_that_is_shown_is_accepted(answer, tolerance):
+    check = rows("ex-shown", answer=answer, unit="MB", tolerance=tolerance, mistakes={1: "One.", 3: "Two."})
+    assert check.judge(check.payload["answer_text"].removeprefix("Answer: ").removesuffix(".")).right
+    assert problems([check.payload]) == []

@@ -39,7 +39,9 @@ def asks(unit, answer, **more):
         ("FLOP/byte", 295.3, ["295.3 FLOPs/byte", "295.3 flop/B", "0.2953 kFLOP/byte", "295.3 GFLOP/GB"]),
         ("%", 29.8, ["29.8 %", "29.8%", "29.8 percent"]),
         ("times", 1.33, ["1.33x", "1.33 ×", "1.33 times", "1.33-fold"]),
-        ("rows", 345, ["345 rows", "345 row", "0.345k"]),
+        ("rows", 345, ["345 rows", "345 row", "0.345k", "345 tokens", "345 users", "345 sequences"]),
+        ("users", 281, ["281 users", "281 sequences", "281 rows", "281 tokens"]),
+        ("times", 4 / 3, ["4/3", "4/3 times", "1.3333x", "8/6", "4,000/3,000"]),
         ("prompts/s", 30.1, ["30.1 prompts/s", "30.1 prompt/s", "30.1 prompts per second"]),
         ("", 4, ["4", "4x"]),
     ],
@@ -57,12 +59,19 @@ def test_a_right_answer_is_right_in_any_unit_that_measures_the_same(unit, answer
         ("ms", "4.79 GB"),
         ("tokens/s", "2209 tokens"),
         ("rows", "345 GB"),
+        ("heads", "64 tokens"),
+        ("users", "4 cards"),
     ],
 )
 def test_a_unit_of_something_else_is_named_and_is_no_try(unit, typed):
     verdict = asks(unit, 117).judge(typed)
     assert verdict.kind == "unreadable"
     assert typed in verdict.message and verdict.message.endswith(f"is in {unit}.")
+
+
+@pytest.mark.parametrize("typed", ["4/0", "4/", "/3", "1/2/3", "4/x", "4,5/3"])
+def test_what_is_no_fraction_is_not_read_as_one(typed):
+    assert asks("times", 4 / 3).judge(typed).kind == "unreadable"
 
 
 def test_a_bare_number_takes_no_unit():

@@ -6,11 +6,11 @@ from book import catalog
 from book.widgets.self_check import numeric
 from book.widgets.usual_slips import CARDS, card_in
 
-H100, H200 = catalog.accelerator("h100_sxm"), catalog.accelerator("h200_sxm")
+H200 = catalog.accelerator("h200_sxm")
 
 
 def asks(answer, unit, question="How much?", **more):
-    given = {"mistakes": {answer * 17: "One.", answer * 19: "Two."}, **more}
+    given = more if "mistakes" in more else {"mistakes": {answer * 17: "One.", answer * 19: "Two."}, **more}
     return numeric("ex-asked", question=question, answer=answer, unit=unit, **given)
 
 
@@ -29,6 +29,10 @@ def asks(answer, unit, question="How much?", **more):
         ("MB", 117.5, 117.5 / 4, "the bytes of a number"),
         ("GB", 17.18, 17.18 / 8, "A byte has eight bits"),
         ("ms", 4.79, 4.79 * 8, "A byte has eight bits"),
+        ("GB/s", 450, 3600, "A byte has eight bits"),
+        ("heads", 295, 2360, "something that there are eight of"),
+        ("sequences", 56.3, 450.4, "something that there are eight of"),
+        ("tokens/s", 2209, 276.1, "something that there are eight of"),
         ("GB", 17.18, 16.0, "GiB"),
         ("ms", 4.79, 5.143, "GiB"),
         ("MB", 117.477, 112.03, "GiB"),
@@ -47,24 +51,48 @@ def test_a_slip_is_told_by_its_class(unit, answer, typed, words):
 
 
 @pytest.mark.parametrize(
-    ("question", "unit", "answer", "typed", "words"),
+    ("question", "unit", "answer", "typed", "card"),
     [
-        ("On an H100 SXM?", "TFLOP/s", 167.5, 100, "bandwidth of the H100 PCIe"),
-        ("On an H100?", "ms", 4.79, 4.79 * 3.35 / 4.8, "bandwidth of the H200 SXM"),
-        ("On an H200?", "FLOP/byte", H200.ridge("bf16"), H100.ridge("bf16"), "ridge of the H100 SXM"),
-        ("On an H200?", "rows", 206, 206 * H100.ridge("bf16") / H200.ridge("bf16"), "ridge of the H100 SXM"),
-        ("On a B200?", "TFLOP/s", 2000, 2000 * 989.4 / 2250, "peak of the H100 SXM"),
+        ("On an H100 SXM?", "TFLOP/s", lambda card: card.bandwidth / 2e10, 100, "H100 PCIe"),
+        ("On an H100?", "ms", lambda card: 16.06e12 / card.bandwidth, 16.06 / 4.8, "H200 SXM"),
+        ("On an H200?", "FLOP/byte", lambda card: card.ridge("bf16"), 295.3, "H100 SXM"),
+        ("On an H200?", "rows", lambda card: card.ridge("fp8") / 2, 295.3, "H100 SXM"),
+        ("On a B200?", "TFLOP/s", lambda card: 0.9e-12 * card.peak("bf16"), 890.5, "H100 SXM"),
     ],
 )
-def test_another_card_is_named(question, unit, answer, typed, words):
-    verdict = asks(answer, unit, question).judge(typed)
+def test_another_card_is_named(question, unit, answer, typed, card):
+    verdict = asks(answer, unit, question, mistakes={1e7: "One.", 3e7: "Two."}).judge(typed)
     assert verdict.kind == "slip"
-    assert words in verdict.message
+    assert verdict.message.startswith(f"On the {card} this would be right.")
 
 
-def test_where_no_card_is_asked_about_none_is_named():
-    assert asks(167.5, "TFLOP/s").judge(100).kind == "generic"
-    assert asks(167.5, "TFLOP/s", card="h100_sxm").judge(100).kind == "slip"
+@pytest.mark.parametrize("unit", ["ms", "%", "TFLOP/s", "FLOP/byte", "rows", "GB"])
+def test_no_card_is_named_where_the_question_does_not_say_how_its_answer_follows_from_one(unit):
+    check = asks(100.0, unit, "On an H100?")
+    assert not [slip for slip in check.payload["slips"] if "names" in slip]
+
+
+def test_only_the_wall_that_the_answer_leans_on_names_a_card():
+    read = asks(lambda card: 16.06e12 / card.bandwidth, "ms", "On an L4?", mistakes={1: "One.", 3: "Two."})
+    l4, a100 = catalog.accelerator("l4"), catalog.accelerator("a100_80gb_sxm")
+    of_a100 = read.payload["answer"] * l4.bandwidth / a100.bandwidth
+    assert read.judge(of_a100).message.startswith("On the A100 SXM this")
+    assert read.judge(of_a100 * l4.ridge("bf16") / a100.ridge("bf16")).kind != "slip"
+
+
+def test_a_card_without_the_format_is_not_named():
+    check = asks(lambda card: card.ridge("fp8"), "FLOP/byte", "On a B200?", mistakes={1: "One.", 3: "Two."})
+    named = {slip["names"]["card"] for slip in check.payload["slips"] if "names" in slip}
+    assert {"H100 PCIe", "L4", "MI300X"} <= named
+    lacking = {catalog.accelerator(id).short_name for id in ("a100_80gb_sxm", "a100_40gb_sxm", "t4")}
+    assert not lacking & named
+
+
+def test_an_answer_that_follows_from_a_card_needs_one():
+    with pytest.raises(ValueError, match="the question names none; give card="):
+        asks(lambda card: card.bandwidth, "GB/s", mistakes={1: "One.", 3: "Two."})
+    given = asks(lambda card: card.bandwidth, "B/s", card="h200_sxm", mistakes={1: "One.", 3: "Two."})
+    assert given.payload["answer"] == H200.bandwidth
 
 
 @pytest.mark.parametrize(
@@ -86,8 +114,9 @@ def test_a_question_tells_which_card_it_is_about(question, card):
 
 @pytest.mark.parametrize("card", CARDS)
 def test_no_card_s_slip_can_be_taken_for_the_answer(card):
-    check = asks(100.0, "ms", card=card)
-    assert all(abs(slip["value"] / 100 - 1) > 0.02 for slip in check.payload["slips"])
+    check = asks(lambda c: c.bandwidth / 1e9, "GB/s", card=card, mistakes={1: "One.", 3: "Two."})
+    right = check.payload["answer"]
+    assert all(abs(slip["value"] / right - 1) > 0.02 for slip in check.payload["slips"])
 
 
 @pytest.mark.parametrize(
@@ -118,6 +147,15 @@ def test_what_is_rounded_is_whole():
 def test_a_kind_that_is_none_is_refused():
     with pytest.raises(ValueError, match="kind = 'size'; it is one of bytes,"):
         asks(52, "sequences", kind="size")
+
+
+def test_a_prefix_typed_in_full_meets_no_hint_about_another_one():
+    time = asks(391.6, "µs", mistakes={0.3916: "Right number, in milliseconds.", 35: "That is an H100."})
+    assert time.judge("0.3916").message == "Right number, in milliseconds."
+    assert time.judge("391.6 ns").kind == "scale"
+    assert time.judge("0.3916 ms").right
+    assert time.judge("35 µs").message == "That is an H100."
+    assert time.judge("35 ms").kind == "generic"
 
 
 def test_a_listed_mistake_goes_before_a_slip():

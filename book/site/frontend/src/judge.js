@@ -1,24 +1,26 @@
 // The rule of book/widgets/judging.py, step for step; a test compares the two in a browser.
 import { fill, verdict } from "./check-frame.js";
 
-const SPLIT = /^([+-]?[0-9.,]*(?:e[+-]?[0-9]+)?)([^]*)$/;
+const SPLIT = /^([+-]?[0-9.,]*(?:e[+-]?[0-9]+)?(?:\/[0-9][0-9.,]*)?)([^]*)$/;
 const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?$/;
 const THOUSANDS = /^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?(e[+-]?[0-9]+)?$/;
 const UNIT = /^[a-zµ%×/-]+$/;
 const POWERS = Array.from({ length: 15 }, (_, i) => i + 1);
 
 const within = (value, target, tolerance) => Math.abs(value - target) <= tolerance * Math.abs(target);
+const isPrefix = (shift) => shift !== 0 && shift % 3 === 0;
 const off = (value, target) => Math.abs(value / target - 1);
 
 /** The verdict on an answer as typed: {kind, status, message, right}. */
 export function judge(payload, text) {
-  const value = read(payload, text);
-  if (typeof value !== "number") return value;
+  const typed = read(payload, text);
+  if (typed.kind) return typed;
+  const { value, withUnit } = typed;
   const { words, answer, tolerance } = payload;
   const rounded = badlyRounded(payload, value);
   if (within(value, answer, tolerance) && !(rounded && Number.isInteger(value)))
     return verdict("right", words.right, payload.right);
-  const listed = known(payload, value);
+  const listed = known(payload, value, withUnit);
   if (listed) return listed;
   if (rounded) return verdict("rounding", words.wrong, words[payload.rounding]);
   let slip = null;
@@ -35,8 +37,11 @@ export function judge(payload, text) {
 }
 
 /** A listed mistake, or the right digits in the wrong place: the nearer one, the mistake if it is a tie. */
-function known(payload, value) {
-  const { words, answer, tolerance, mistakes } = payload;
+function known(payload, value, withUnit) {
+  const { words, answer, tolerance } = payload;
+  let { mistakes } = payload;
+  // "Right number, in milliseconds" is for who typed the number alone
+  if (withUnit) mistakes = mistakes.filter((mistake) => !isPrefix(shift(mistake.value, answer, tolerance)));
   const listed = mistakes.find((mistake) => within(value, mistake.value, tolerance));
   const moved = shift(value, answer, tolerance);
   if (listed && (!moved || off(value, listed.value) <= off(value, answer * 10 ** moved)))
@@ -47,9 +52,8 @@ function known(payload, value) {
     const factor = (10 ** Math.abs(moved)).toLocaleString("en");
     return verdict("scale", words.wrong, fill(words[name], { factor }));
   }
-  for (const mistake of mistakes) {
-    const prefix = shift(value, mistake.value, tolerance);
-    if (prefix && prefix % 3 === 0) return verdict("mistake", words.wrong, mistake.hint);
+  for (const mistake of withUnit ? [] : mistakes) {
+    if (isPrefix(shift(value, mistake.value, tolerance))) return verdict("mistake", words.wrong, mistake.hint);
   }
   return null;
 }
@@ -65,22 +69,22 @@ function badlyRounded(payload, value) {
   }[payload.rounding];
 }
 
-/** The number that a reader typed, in the question's unit, or what to say if it can't be told. */
+/** What a reader typed: {value: in the question's unit, withUnit}, or the verdict on what can't be told. */
 function read(payload, text) {
   const words = payload.words;
   const said = { text: `“${text.trim()}”`, unit: payload.unit };
   const plain = text.trim().replace(/\s+per\s+/g, "/").replace(/\s+/g, "").replaceAll("−", "-").replaceAll("μ", "µ");
-  let [, number, unit] = SPLIT.exec(plain.toLowerCase());
+  const [, number, unit] = SPLIT.exec(plain.toLowerCase());
   const factor = unit ? worth(payload.units, unit) : 1;
   if (!number && (!unit || factor)) return verdict("unreadable", "", words.empty);
-  if (number.includes(",")) {
-    if (!THOUSANDS.test(number)) return verdict("unreadable", "", fill(words.comma, said));
-    number = number.replaceAll(",", "");
-  }
-  if (!NUMBER.test(number) || !Number.isFinite(Number(number)) || !(factor || UNIT.test(unit)))
+  const terms = number.split("/");
+  if (terms.some((term) => term.includes(",") && !THOUSANDS.test(term)))
+    return verdict("unreadable", "", fill(words.comma, said));
+  const [over, under = 1] = terms.map((term) => term.replaceAll(",", "")).map((term) => (NUMBER.test(term) ? Number(term) : NaN));
+  if (!Number.isFinite(over / under) || !(factor || UNIT.test(unit)))
     return verdict("unreadable", "", fill(words.unreadable, said));
   if (!factor) return verdict("unreadable", "", fill(payload.unit ? words.unit : words.no_unit, said));
-  return Number(number) * factor;
+  return { value: (over / under) * factor, withUnit: unit !== "" };
 }
 
 /** What a typed unit is worth in the question's; 0 if it doesn't measure the same. */
