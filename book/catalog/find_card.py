@@ -12,6 +12,9 @@ from book.catalog.names import by_plain_name, look_up, plain
 # How a driver's name of a card begins. A shorter one is a person's, who may not know that it means several.
 DRIVERS_SAY = ("nvidia ", "tesla ", "amd ")
 
+# A slice of a card: MIG ("... MIG 1g.10gb"), or a vGPU's profile ("A10-4Q", "A30-2-12C", "A100-1-5CME").
+_SLICE = re.compile(r"\bMIG\b|-\d+(-\d+)?[ABCQ](ME)?\b", re.IGNORECASE)
+
 
 @lru_cache(maxsize=1)
 def _accelerators() -> Mapping[str, Accelerator]:
@@ -42,8 +45,11 @@ def accelerator(name: str) -> Accelerator:
 def card_called(device_name: str) -> Accelerator | None:
     """The card that a driver calls `device_name` ("NVIDIA H100 80GB HBM3"), None if it is not known.
 
-    A name that fits several cards (a bare "NVIDIA H100") is none: SXM and PCIe are different cards.
+    A name that fits several cards (a bare "NVIDIA H100") is none: SXM and PCIe are different cards. So is
+    a slice of a card (MIG, vGPU), which has neither the memory nor the units of the whole.
     """
+    if _SLICE.search(device_name):
+        return None
     found = [
         row
         for row in accelerators()

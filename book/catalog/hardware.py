@@ -41,7 +41,9 @@ class Accelerator:
     "total capacity" of an out-of-memory message), after what driver and error correction keep.
     `usable` is the one that a program may plan with, `usable_is` says which of the three that is.
     bandwidth: as printed; driver_bandwidth: from the bus width and clock the driver reports, if known.
-    peaks: dense FLOP/s by dtype; fp32 is the vector rate, the others the tensor or matrix rate.
+    peaks: dense FLOP/s by dtype; the tensor or matrix rate, but of fp32 the vector rate, unless
+    fp32_unit is "matrix": no rate of that card's vector units was read. matrix_units: False where there
+    are none, and the rates of 16 bits are those of packed vector arithmetic (a P100).
     sparse_peaks: with 2:4 structured sparsity. They are here to be recognised in other people's
     tables, never to predict with. fast_accumulate_peaks: GeForce rates with narrow accumulation.
     interconnect: what joins it to others of its kind; interconnect_bandwidth: what it can send over all
@@ -66,6 +68,8 @@ class Accelerator:
     peaks: Mapping[str, float]
     sparse_peaks: Mapping[str, float]
     fast_accumulate_peaks: Mapping[str, float]
+    fp32_unit: Unit
+    matrix_units: bool
     sparse_marketing: bool
     sm_count: int
     l2_bytes: int | None
@@ -88,8 +92,9 @@ class Accelerator:
         """Bytes of memory that capacity is reckoned with, for every card by the same rule.
 
         What a framework sees, for that is what an engine shares out. Where nobody printed it, what
-        the driver's tool shows, at most 3 % more. Where that is unknown too, the label in 1e9 bytes:
-        labels are near GiB, so that errs on the safe side, by up to 7 %.
+        the driver's tool shows, at most 3 % more. Where that is unknown too, the label in 1e9 bytes.
+        A label may promise more than there is, where GDDR corrects errors or the memory is shared with
+        a CPU. Only HBM parts are left with it here, and of those with a reading none had less.
         """
         return self.framework_bytes or self.smi_bytes or self.capacity
 
@@ -105,6 +110,8 @@ class Accelerator:
 
         unit="matrix": the rate in `peaks`. mxfp4 and nvfp4 have the fp4 rate. fp32 has one rate
         only, the vector one: what multiplies matrices in full fp32 runs there (with tf32 it doesn't).
+        A card without matrix units (`matrix_units`) multiplies its matrices on the vector units: its rate
+        of 16 bits is theirs, for packed numbers.
         unit="vector": the fp32 rate, whatever the dtype. Kernels here turn what they load into fp32
         and multiply and add in that. Where vendors print rates of packed 16-bit vector arithmetic
         (NVIDIA's A100 whitepaper: four times fp32 in fp16, twice in bf16), no kernel here uses it.
@@ -119,6 +126,11 @@ class Accelerator:
             if "fp32" not in self.peaks:
                 raise UnsupportedDtype(
                     f"{self.name} has no rate of its vector units, which is fp32's. {there}"
+                )
+            if self.fp32_unit != "vector":
+                raise UnsupportedDtype(
+                    f"{self.name} has no rate of its vector units: the one printed for fp32 is its matrix "
+                    f"units'. Ask for unit = 'matrix'. {there}"
                 )
             return self.peaks["fp32"]
         if not wanted.arithmetic:
@@ -192,6 +204,8 @@ def _accelerator(row: Row) -> Accelerator:
         driver_bandwidth=None if driver_bandwidth is None else scaled(driver_bandwidth, 12),
         peaks=row.rates("tflops_dense", 12),
         sparse_peaks=row.rates("tflops_sparse", 12, optional=True),
+        fp32_unit=row.choice("fp32_unit", UNITS, optional=True) or "vector",
+        matrix_units=row.flag("matrix_units", default=True),
         fast_accumulate_peaks=row.rates("tflops_dense_fp16_accumulate", 12, optional=True),
         sparse_marketing=row.flag("sparse_marketing"),
         sm_count=row.number("sm_count", integer=True),
@@ -209,6 +223,7 @@ def _accelerator(row: Row) -> Accelerator:
         part.finish()
     _check_rates(row, made)
     _check_memory(memory, made)
+    _check_confidence(row, made)
     return made
 
 
@@ -216,6 +231,17 @@ def _mebibytes(memory: Row, name: str) -> int | None:
     """A number of MiB as bytes."""
     mib = memory.number(name, optional=True)
     return None if mib is None else round(mib * 2**20)
+
+
+def _check_confidence(row: Row, made: Accelerator) -> None:
+    """A card is no surer than the two numbers that every roof is drawn from."""
+    unread = {"bandwidth_tbs", "tflops_dense", made.default_dtype} & set(made.unverified)
+    if unread and made.confidence != "low":
+        row.refuse(
+            "confidence",
+            made.confidence,
+            f"no source was read for {', '.join(sorted(unread))}: low, till then.",
+        )
 
 
 def _check_memory(memory: Row, made: Accelerator) -> None:

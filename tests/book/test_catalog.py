@@ -1,5 +1,6 @@
 """What comes out of the catalog: SI units, dense peaks, sources, parameter counts."""
 
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -291,10 +292,34 @@ def test_every_rate_of_a_card_is_a_formats():
 
 
 def test_the_vector_units_compute_in_fp32_whatever_is_stored():
-    for card in (c for c in catalog.accelerators() if "fp32" in c.peaks):
+    for card in (c for c in catalog.accelerators() if "fp32" in c.peaks and c.fp32_unit == "vector"):
         for name in DTYPES:
             assert catalog.roof_peak(card, name, "vector") == card.peaks["fp32"]
     assert catalog.roof_peak("t4", "bf16", "vector") == 8.1e12  # T4's matrix units have no bf16
+
+
+@pytest.mark.parametrize("card", catalog.accelerators(), ids=lambda c: c.id)
+def test_what_a_row_s_notes_say_of_its_units_is_what_it_answers(card):
+    fp32_of_matrix = re.search(r"fp32 (here )?is the (tensor engine's|matrix)", card.notes)
+    assert (card.fp32_unit == "matrix") == bool(fp32_of_matrix)
+    if fp32_of_matrix:
+        with pytest.raises(catalog.UnsupportedDtype, match="printed for fp32 is its matrix units'"):
+            card.peak("fp32", "vector")
+        assert card.peak("fp32") == card.peaks["fp32"]
+    assert card.matrix_units == ("No tensor cores" not in card.notes)
+
+
+@pytest.mark.parametrize("card", catalog.accelerators(), ids=lambda c: c.id)
+def test_a_card_whose_roof_was_not_read_is_of_low_confidence(card):
+    if {"bandwidth_tbs", "tflops_dense", card.default_dtype} & set(card.unverified):
+        assert card.confidence == "low"
+
+
+def test_the_server_edition_is_slower_than_the_workstation_s_and_the_bare_name_is_neither():
+    assert catalog.accelerator("rtx_pro_6000_server").bandwidth == 1.597e12
+    for bare in ("RTX PRO 6000", "rtx-pro-6000"):
+        with pytest.raises(catalog.UnknownName, match="nearest: rtx_pro_6000_server"):
+            catalog.accelerator(bare)
 
 
 def test_the_matrix_units_have_the_rate_of_what_they_multiply():
@@ -425,6 +450,16 @@ def test_an_ambiguous_or_absent_series_is_answered_with_what_there_is():
         ("NVIDIA H100", None),
         ("NVIDIA H200", "h200_sxm"),
         ("NVIDIA H200 NVL", None),
+        ("NVIDIA H800", "h800_sxm"),
+        ("NVIDIA H800 PCIe", None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None),
+        ("NVIDIA A100-SXM4-80GB MIG 3g.40gb", None),
+        ("NVIDIA A10-4Q", None),
+        ("NVIDIA A30-2-12C", None),
+        ("NVIDIA A100-1-5CME", None),
+        ("NVIDIA L40-48Q", None),
+        ("NVIDIA L40", "l40"),
+        ("NVIDIA A30", "a30"),
         ("NVIDIA H20", "h20"),
         ("NVIDIA GH200 480GB", "gh200_96gb"),
         ("NVIDIA GH200 144G HBM3e", "gh200_144gb"),

@@ -87,6 +87,13 @@ ROW = ("accelerators", 0)
         ((*ROW, "source"), ["torchtitann"], ["'torchtitann'", "unknown source", "torchtitan"]),
         ((*ROW, "source"), "aic", ["source = 'aic'", "must be a list"]),
         ((*ROW, "confidence"), "sure", ["confidence = 'sure'", "high, medium, low"]),
+        (
+            (*ROW, "unverified"),
+            ["bandwidth_tbs"],
+            ["confidence = 'high'", "no source was read for bandwidth_tbs"],
+        ),
+        ((*ROW, "unverified"), ["bf16"], ["confidence = 'high'", "no source was read for bf16"]),
+        ((*ROW, "fp32_unit"), "tensor", ["fp32_unit = 'tensor'", "matrix, vector"]),
         ((*ROW, "compute_capability"), 9.0, ["compute_capability = 9.0", "quotes"]),
         ((*ROW, "driver_names"), ["H100("], ["driver_names = 'H100('", "regular expression"]),
         ((*ROW, "driver_names"), [100], ["driver_names = 100", "regular expression in quotes"]),
