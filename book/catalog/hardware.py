@@ -47,7 +47,8 @@ class Accelerator:
     sparse_peaks: with 2:4 structured sparsity. They are here to be recognised in other people's
     tables, never to predict with. fast_accumulate_peaks: GeForce rates with narrow accumulation.
     interconnect: what joins it to others of its kind; interconnect_bandwidth: what it can send over all
-    of its links at once, one way, None if it has none.
+    of its links at once, one way, None if it has none; joins: how many that link joins, where a source
+    says so: the bridge of an H100 NVL makes pairs.
     unverified: names of fields that no source was read for.
     """
 
@@ -75,6 +76,7 @@ class Accelerator:
     l2_bytes: int | None
     interconnect: str
     interconnect_bandwidth: float | None
+    joins: int | None
     tdp: float | None
     derivation: str
     confidence: str
@@ -212,6 +214,7 @@ def _accelerator(row: Row) -> Accelerator:
         l2_bytes=None if l2 is None else round(l2 * 2**20),
         interconnect=link.text("name"),
         interconnect_bandwidth=None if link_gbs is None else scaled(link_gbs, 9),
+        joins=link.number("joins", optional=True, integer=True),
         tdp=row.number("tdp_w", optional=True),
         derivation=row.text("derivation", optional=True),
         confidence=row.choice("confidence", CONFIDENCES),

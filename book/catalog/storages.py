@@ -30,12 +30,14 @@ OTHERS, PREDICTION, ABSENT = "others", "prediction", "absent"
 class Storage:
     """One way to publish weights.
 
+    aliases: other names by which `storage` finds it.
     kept: kind of number (`parameters.KINDS`) -> its format; "absent" for what such a checkpoint does
     not have (scales of its own come with a format); "prediction" for all of a prediction module,
     "others" for the rest. published_bytes: model id -> bytes of all tensors, where a source has them.
     """
 
     id: str
+    aliases: tuple[str, ...]
     about: str
     kept: Mapping[str, str]
     published_bytes: Mapping[str, int]
@@ -59,22 +61,24 @@ def storages() -> tuple[Storage, ...]:
     return tuple(_storages().values())
 
 
-def storage(model: str | Model, name: str) -> Mapping[str, float]:
+def storage(model: str | Model, name: str, asked: str = "storage") -> Mapping[str, float]:
     """Part of the model -> mean bytes of one of its parameters, scales included: a `weight_itemsize`.
 
     model: a row or a name of it. name: "bf16", "fp8", "mxfp4", "nvfp4", ... (`storages()` lists them).
+    asked: what the caller calls it, for messages.
 
     Raises UnknownName; ValueError where nothing of this model would be kept in that format.
     """
     held = model if isinstance(model, Model) else model_called(model)
     rows = _storages()
-    way = look_up("storage", name, rows, by_plain_name("storage", {id: id for id in rows}))
+    named = {name: id for id, way in rows.items() for name in (id, *way.aliases)}
+    way = look_up(asked, name, rows, by_plain_name("storage", named))
     kinds = {kind for counts in held.parameter_kinds.values() for kind in counts}
     special = {kind for kind, dtype in way.kept.items() if kind in KINDS and dtype != ABSENT}
     if special and not kinds & special:
         raise ValueError(
-            f"storage = {name!r}: it keeps {', '.join(sorted(special))} in a format of their own, and "
-            f"{held.name} has none; take another storage or another model."
+            f"{asked} = {name!r}: it keeps {', '.join(sorted(special))} in a format of their own, and "
+            f"{held.name} has none; take another {asked} or another model."
         )
     made = {}
     for part, counts in held.parameter_kinds.items():
@@ -95,6 +99,7 @@ def _storage(row: Row, models: list[str]) -> Storage:
     formats = tuple(name for name, dtype in DTYPES.items() if dtype.storage)
     made = Storage(
         id=row.text("id"),
+        aliases=tuple(str(x) for x in row.items("aliases", optional=True)),
         about=row.text("about"),
         kept=MappingProxyType({kind: kept.choice(kind, (*formats, ABSENT)) for kind in kept.data}),
         published_bytes=MappingProxyType(

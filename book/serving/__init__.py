@@ -22,8 +22,8 @@ from book.serving.cache import (
     kv_share,
     sequences,
 )
-from book.serving.deployment import Deployment, deploy, possible
-from book.serving.fit import Fit, fit, splits
+from book.serving.deployment import Deployment, deploy, itemsizes, possible, splits
+from book.serving.fit import Fit, fit
 from book.serving.latency import throughput, tpot, ttft
 from book.serving.limits import (
     attention_equals_linear,
@@ -42,7 +42,6 @@ from book.serving.weights import (
     active_parameters,
     experts_touched,
     experts_touched_between,
-    itemsizes,
     parameters_read,
     parts_read,
     weight_bytes,

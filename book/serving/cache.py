@@ -9,7 +9,7 @@ from book.catalog import Model
 from book.cost import Number
 from book.roofline import least, most
 from book.serving import short
-from book.serving.deployment import Deployment
+from book.serving.deployment import Deployment, room
 from book.serving.weights import weight_bytes
 
 
@@ -112,8 +112,11 @@ def cache_bytes(
     memory: of a card; by default `Accelerator.usable`, whose docstring has the rule.
     fraction: how much of it the engine may use (vLLM's gpu_memory_utilization is 0.9 by default).
     reserve: bytes for activations and graphs on top of that.
+
+    Raises ValueError for a memory, a fraction or a reserve that can't be.
     """
     memory = d.accelerator.usable if memory is None else memory
+    room(memory, fraction, reserve)
     return most(0, memory * fraction - reserve - weight_bytes(d.model, d.weight_itemsize) / d.gpus)
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from book.catalog import Model
 from book.cost import Number
 from book.say import say
 from book.serving import short
 from book.serving.cache import kv_bytes, kv_share, sequences
-from book.serving.deployment import Deployment, possible
+from book.serving.deployment import Deployment, possible, room, splits, whole_tokens
 from book.serving.weights import weight_bytes
 
 FRACTION = short.FRACTION
+SERVER = 8  # cards that one server commonly joins
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Fit:
     there: those that the engine may use for both. fits: needed <= there.
     sequences: how many of this context fit at once beside the weights; 0 if the weights don't fit.
     cards: the least number of such cards, of those that the model can be split to, that would hold
-    all; None if none would.
+    all; None if none would. Whether so many can be joined is another matter: the sentence says so.
 
     For arrays of batch or context the numbers are arrays, `sequences` and `fits` too; `cards` and the
     sentence speak of one deployment, and raise ValueError for arrays.
@@ -61,11 +61,15 @@ class Fit:
     def cards(self) -> int | None:
         """The least number of these cards that would hold all, out of `splits`; None if none would."""
         self._one()
-        for gpus in splits(self.deployment.model):
+        for gpus in self._splits:
             other = _needed(replace(self.deployment, gpus=gpus), self.batch, self.context)
             if sum(other) <= self.there:
                 return gpus
         return None
+
+    @property
+    def _splits(self) -> tuple[int, ...]:
+        return splits(self.deployment.model, self.deployment.accelerator)
 
     @property
     def sentence(self) -> str:
@@ -73,15 +77,17 @@ class Fit:
         self._one()
         if not self.fits:
             return "; ".join((self._need(), self._would(), self._cards_would()))
-        return say(
-            "fits: needs {needed} of the {there} that may be used of {memory}; {count} sequences of "
-            "{context} tokens would fit",
+        have = say(
+            "fits: needs {needed} of the {there} that may be used of {memory}",
             needed=size(self.needed),
             there=size(self.there),
             memory=size(self.memory),
-            count=f"{int(self.sequences):,}",
-            context=f"{self.context:,}",
         )
+        count, context = int(self.sequences), f"{self.context:,}"
+        if count == 1:
+            return "; ".join((have, say("1 sequence of {context} tokens would fit", context=context)))
+        would = say("{count} sequences of {context} tokens would fit", count=f"{count:,}", context=context)
+        return "; ".join((have, would))
 
     def _need(self) -> str:
         needed, memory, there = map(size, (self.needed, self.memory, self.there))
@@ -111,10 +117,13 @@ class Fit:
 
     def _cards_would(self) -> str:
         if self.cards is None:
-            most = max(splits(self.deployment.model))
-            return say("no number of these cards up to {most} would hold all", most=most)
+            if self._splits == (1,):
+                return say("it has no link to another, so more of them would not help")
+            return say("no number of these cards up to {most} would hold all", most=max(self._splits))
         if self.cards == 1:
             return say("1 card would hold all")
+        if self.cards > (self.deployment.accelerator.joins or SERVER):
+            return say("{cards} cards would hold all, if so many can be joined", cards=self.cards)
         return say("{cards} cards would hold all", cards=self.cards)
 
     def _one(self) -> None:
@@ -146,33 +155,19 @@ def fit(
     and graphs. Numbers and arrays.
 
     Raises ValueError for what can't be asked: less than one sequence, a context that the model
-    doesn't take, a fraction that is none.
+    doesn't take or that is no whole number of tokens, a memory, a fraction or a reserve that can't be.
     """
     possible(d.model, batch=batch, context=context)
-    if not 0 < fraction <= 1:
-        raise ValueError(f"fraction = {fraction}: the share of a memory that may be used; from 0 to 1.")
+    whole_tokens(context)
     memory = d.accelerator.usable if memory is None else memory
+    room(memory, fraction, reserve)
     weights, cache = _needed(d, batch, context)
-    room = {"memory": memory, "fraction": fraction, "reserve": reserve}
     there = memory * fraction - reserve
-    return Fit(d, batch, context, weights, cache, memory, there, sequences(d, context, **room))
+    count = sequences(d, context, memory=memory, fraction=fraction, reserve=reserve)
+    return Fit(d, batch, context, weights, cache, memory, there, count)
 
 
 def _needed(d: Deployment, batch: Number, context: Number) -> tuple[Number, Number]:
     """(bytes of weights, bytes of cache) that each card holds."""
     each = kv_bytes(d.model, context, d.kv_itemsize) * kv_share(d.model, d.gpus)
     return weight_bytes(d.model, d.weight_itemsize) / d.gpus, batch * each
-
-
-def splits(model: Model) -> tuple[int, ...]:
-    """Numbers of cards that tensor parallelism can deal this model out to, smallest first.
-
-    Query heads must come out even; KV heads must too, or each be copied to the same number of cards
-    (a latent cache always is, to all). That is what vLLM, SGLang and TensorRT-LLM ask for.
-    """
-
-    def even(gpus: int) -> bool:
-        kv_heads = 1 if model.attention.type == "mla" else model.kv_heads
-        return not short.uneven(model.heads, kv_heads, gpus)
-
-    return tuple(gpus for gpus in range(1, model.heads + 1) if even(gpus))

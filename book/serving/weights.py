@@ -15,35 +15,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 from book.catalog import Model
-from book.catalog.parameters import PARTS
 from book.cost import Number
 from book.roofline import least
-from book.serving.deployment import Count, Itemsize
+from book.serving.deployment import Count, Itemsize, itemsizes
 
 Routing = Literal["together", "even", "apart"]
 ROUTINGS: tuple[Routing, ...] = ("together", "even", "apart")
-OTHERS = "others"  # in a mapping: every part that it doesn't name
-
-
-def itemsizes(model: Model, weight_itemsize: Itemsize) -> dict[str, Number]:
-    """Part -> bytes of one of its parameters, for every part that the model has.
-
-    Raises ValueError for a part that is unknown, or left out with no "others" to stand for it.
-    """
-    held = [part for part in PARTS if model.parameter_parts[part]]
-    if not isinstance(weight_itemsize, Mapping):
-        return dict.fromkeys(held, weight_itemsize)
-    for part in weight_itemsize:
-        if part not in (*PARTS, OTHERS):
-            raise ValueError(
-                f"weight_itemsize names {part!r}: no part of a model; use {', '.join(PARTS)} or {OTHERS!r}."
-            )
-    for part in held:
-        if part not in weight_itemsize and OTHERS not in weight_itemsize:
-            raise ValueError(
-                f"weight_itemsize says nothing of {part!r}, which {model.name} has: add it, or {OTHERS!r}."
-            )
-    return {part: weight_itemsize[part if part in weight_itemsize else OTHERS] for part in held}
 
 
 def weight_bytes(model: Model, weight_itemsize: Itemsize = 2) -> Number:

@@ -116,6 +116,52 @@ def test_arrays_answer_element_by_element_and_have_no_sentence():
         _ = found.sentence
 
 
+M3_MAX = {"model": "llama3.1-70b", "accelerator": "m3_max_40c", "dtype": "fp16"}
+
+
+def test_a_card_with_no_link_is_not_told_to_take_more_of_its_kind():
+    found = fit(deploy(**M3_MAX), 1, 8192)
+    assert (found.fits, found.cards) == (False, None)
+    assert found.sentence.endswith("; it has no link to another, so more of them would not help")
+    assert splits(found.deployment.model, found.deployment.accelerator) == (1,)
+    with pytest.raises(catalog.NoLink, match=r"gpus = 8: Apple M3 Max.* has no link .*; take 1\."):
+        deploy(**M3_MAX, gpus=8)
+
+
+@pytest.mark.parametrize(
+    ("model", "card", "batch", "words"),
+    [
+        ("llama3.1-70b", "h100_sxm", 128, "; 8 cards would hold all"),
+        ("llama3.1-405b", "h100_sxm", 1, "; 16 cards would hold all, if so many can be joined"),
+        (
+            "llama3.1-70b",
+            "h100_nvl",
+            16,
+            "; 4 cards would hold all, if so many can be joined",
+        ),  # its bridge joins a pair
+    ],
+)
+def test_more_cards_than_are_commonly_joined_are_said_with_a_condition(model, card, batch, words):
+    assert fit(deploy(model, card), batch, 8192).sentence.endswith(words)
+
+
+@pytest.mark.parametrize("model", catalog.models(), ids=lambda m: m.id)
+def test_a_deployment_exists_on_as_many_cards_as_splits_says_and_on_no_others(model):
+    there = splits(model)
+    for gpus in range(1, min(model.heads, 40) + 1):
+        if gpus in there:
+            assert h100(model, gpus=gpus).gpus == gpus
+        else:
+            with pytest.raises(ValueError, match=f"gpus = {gpus}: {model.name}'s heads, .* take one of 1, "):
+                h100(model, gpus=gpus)
+
+
+def test_one_sequence_is_singular():
+    assert fit(h100("llama3.1-70b", weight_itemsize=1), 1, 16_384).sentence.endswith(
+        "; 1 sequence of 16,384 tokens would fit"
+    )
+
+
 # ------------------------------------------------------------------------- what can't be asked
 
 
@@ -129,11 +175,46 @@ def test_arrays_answer_element_by_element_and_have_no_sentence():
         ({"weight_itemsize": 0}, "weight_itemsize = 0: bytes of a stored number"),
         ({"kv_itemsize": float("nan")}, "kv_itemsize = nan: bytes of a stored number"),
         ({"weight_itemsize": {"experts": 0, "others": 2}}, r"weight_itemsize\['experts'\] = 0"),
+        (
+            {"weight_itemsize": 16},
+            "weight_itemsize = 16: bytes of a stored number, from 0.125 to 8; 2 for bf16",
+        ),
+        ({"weight_itemsize": 1e-9}, "weight_itemsize = 1e-09: bytes of a stored number"),
+        (
+            {"weight_itemsize": "fp8"},
+            "weight_itemsize = 'fp8': bytes of a stored number, not a name.*checkpoint",
+        ),
+        ({"kv_itemsize": {"k": 1}}, "kv_itemsize = {'k': 1}: one number for all; only weights have parts"),
+        ({"weight_itemsize": {}}, "weight_itemsize says nothing of 'input table'"),
+        ({"weight_itemsize": {"blok": 1, "others": 2}}, "weight_itemsize names 'blok'"),
+        ({"gpus": np.array([1, 2, 3])}, "gpus = 3: Llama-3.1-8B's heads, 32 with 8 for keys and values"),
+        ({"gpus": 12}, "gpus = 12: .*take one of 1, 2, 4, 8, 16, 32"),
     ],
 )
 def test_deployments_that_can_not_exist(options, message):
     with pytest.raises(ValueError, match=message):
         h100("llama3.1-8b", **options)
+
+
+@pytest.mark.parametrize("what", ["memory", "fraction", "reserve"])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+def test_a_memory_that_can_not_be_is_refused_by_every_capacity(what, value):
+    d = h100("llama3.1-8b")
+    for ask in (
+        lambda room: fit(d, 1, 8192, **room),
+        lambda room: serving.sequences(d, 8192, **room),
+        lambda room: serving.cache_bytes(d, **room),
+        lambda room: serving.kv_capacity(d, **room),
+    ):
+        with pytest.raises(ValueError, match=f"{what} = {value}: "):
+            ask({what: value})
+
+
+def test_a_cache_holds_whole_tokens_but_a_step_may_have_a_mean():
+    d = h100("llama3.1-8b")
+    with pytest.raises(ValueError, match=r"context = 8192\.5: a cache holds whole tokens"):
+        fit(d, 1, 8192.5)
+    assert serving.decode_step(d, 1, 8192.5).time > serving.decode_step(d, 1, 8192).time
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_million_design_points_take_about_a_second():
     rng, n = np.random.default_rng(0), 10**6
     d = h100(
         "llama3.1-70b",
-        gpus=rng.integers(1, 9, n),
+        gpus=rng.choice([1, 2, 4, 8], n),
         weight_itemsize=rng.choice([0.5, 1, 2], n),
         kv_itemsize=rng.choice([1, 2], n),
     )

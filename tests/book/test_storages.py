@@ -89,8 +89,17 @@ def test_a_storage_that_is_not_there_or_means_nothing_here_is_refused():
         catalog.storage("llama3.1-8b", "mxfp4")
     with pytest.raises(catalog.UnknownName, match="no storage 'fp6'"):
         catalog.storage("llama3.1-8b", "fp6")
+    with pytest.raises(ValueError, match="checkpoint = 'mxfp4': .*take another checkpoint or another model"):
+        deploy("llama3.1-8b", "h100_sxm", checkpoint="mxfp4")
+    with pytest.raises(catalog.UnknownName, match="no checkpoint 'fp6'"):
+        deploy("llama3.1-8b", "h100_sxm", checkpoint="fp6")
     with pytest.raises(ValueError, match="checkpoint = 'fp8' with weight_itemsize = 1"):
         deploy("llama3.1-8b", "h100_sxm", checkpoint="fp8", weight_itemsize=1)
+
+
+@pytest.mark.parametrize(("name", "id"), [("fp16", "bf16"), ("gptq", "int4_g128"), ("AWQ", "int4_g128")])
+def test_other_names_of_a_storage_mean_the_same_bytes(name, id):
+    assert catalog.storage("llama3.1-8b", name) == catalog.storage("llama3.1-8b", id)
 
 
 # ------------------------------------------------------------------------ experts: bounds and a mean
