@@ -27,6 +27,11 @@ def _refused() -> Mapping[str, str]:
     return MappingProxyType({plain(name): reason for name, reason in load_refused().items()})
 
 
+def _why_refused(name: str) -> str:
+    """What a refused model is built of, "" for another. "...-FP8" after its name is that model still."""
+    return next((reason for known, reason in _refused().items() if name.startswith(known)), "")
+
+
 def models() -> tuple[Model, ...]:
     """All models, in the order of the file."""
     return tuple(_models().values())
@@ -39,7 +44,7 @@ def model(name: str) -> Model:
     "meta-llama/Llama-3.1-8B-Instruct" are one. Raises UnknownName, which lists the nearest, or says
     what a known model is built of that a `Model` can't hold.
     """
-    if isinstance(name, str) and (reason := _refused().get(plain(name))):
+    if isinstance(name, str) and plain(name) not in _names() and (reason := _why_refused(plain(name))):
         raise UnknownName(f"{name!r} is not in the catalog: it has {reason}, which a Model can't hold.")
     return look_up("model", name, _models(), _names())
 

@@ -69,6 +69,8 @@ def test_every_row_answers_to_each_of_its_names():
     ("name", "reason"),
     [
         ("Qwen/Qwen3-Next-80B-A3B-Instruct", "linear attention"),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", "linear attention"),
+        ("tiiuae/falcon-7b-instruct", "MLP of two matrices"),
         ("mamba-2.8b", "state-space"),
         ("deepseek-ai/DeepSeek-V3.2", "sparse indexer"),
         ("gpt2", "MLP of two matrices"),
