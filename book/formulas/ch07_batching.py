@@ -29,7 +29,7 @@ decode_step = Formula(
         "bytes": STEP.bytes,
     },
     aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
-    presets=models.dense_models,
+    presets=models.read_models,
     preset=models.START,
     preset_kind="model",
     capacity=memory.of_model(p.BATCH.sympy, p.CONTEXT.sympy),
