@@ -31,7 +31,11 @@ CLAIMS = (
         say("Llama-3.1-405B keeps 123.05 GB for 128,000 tokens in 16 bits"),
         "123.05 GB",
         lambda: cache("llama3.1-405b", 128_000),
-        say("Counted with 16 KV heads, as the first uploaded config had it, and GiB called GB. There are 8."),
+        say(
+            "Counted with 16 KV heads, and GiB called GB. There are 8 heads; of the repository in FP8 it was "
+            "said on 16 August 2024 that it had been fixed with the right number of them "
+            "(github.com/vllm-project/vllm/issues/6689)."
+        ),
         slip=lambda: gib_as_gb(cache("llama3.1-405b", 128_000, kv_heads=16)),
         seen="blog",
         link="https://github.com/huggingface/blog/issues/2345",
