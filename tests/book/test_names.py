@@ -28,6 +28,13 @@ def test_models(name, id):
     assert catalog.model(name).id == id
 
 
+@pytest.mark.parametrize("size", ["7b", "32b", "72b"])
+def test_qwen_s_instruct_models_take_a_quarter_of_the_base_s_context(size):
+    base, instruct = (catalog.model(f"Qwen/Qwen2.5-{size}{kind}") for kind in ("", "-Instruct"))
+    assert (base.max_context, instruct.max_context) == (131_072, 32_768)
+    assert base.parameters == instruct.parameters
+
+
 @pytest.mark.parametrize(
     ("name", "id"),
     [
