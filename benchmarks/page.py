@@ -2,7 +2,7 @@
 
     make benchmark
 
-Prints a table; asserts nothing. What the book aims at: under 1 MB a page with gzip, the first
+Prints a table; asserts nothing. What the book aims at: under 750 kB a page with gzip, the first
 slider usable within 2 s, a slider's step repainted within 16 ms at the median.
 """
 

@@ -32,11 +32,14 @@ PALETTE: dict[str, tuple[str, str]] = {
 
 
 def css() -> str:
-    """The palette as CSS variables: light, and dark for the theme's dark mode and JupyterLab's."""
+    """The palette as CSS variables: light, and dark for the theme's dark mode and JupyterLab's.
+
+    Paper is white whatever the screen was, so what is printed has the light ones.
+    """
 
     def block(selector: str, shade: int) -> str:
         body = "".join(f"--rl-{role}:{pair[shade]};" for role, pair in PALETTE.items())
         return f"{selector}{{{body}}}"
 
     dark = 'html[data-theme="dark"],body[data-jp-theme-light="false"],body.vscode-dark,html[theme="dark"]'
-    return block(":root", 0) + "\n" + block(dark, 1) + "\n"
+    return f"{block(':root', 0)}\n@media not print{{{block(dark, 1)}}}\n"

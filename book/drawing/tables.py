@@ -201,7 +201,7 @@ border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-backgr
 .rl-sortable .trap{color:var(--rl-wrong,inherit)}
 """.strip()
 
-# A row of a long table on a phone: its cells one below the other, each after its heading.
+# A row of a long table on a phone or on paper: its cells one below the other, each after its heading.
 _FILTERED_CSS = """
 .rl-filtered code{display:block;white-space:normal;max-width:18em;font-size:.85em;
 color:var(--rl-dim,inherit);background:none;border:0;padding:0;overflow-wrap:anywhere}
@@ -214,7 +214,7 @@ background:var(--rl-background,transparent);color:inherit;cursor:pointer;min-hei
 .rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap}
 .rl-filter input{font:inherit;padding:.35em .6em;border:1px solid var(--rl-dim,#8888);border-radius:4px;
 background:var(--rl-background,transparent);color:inherit;min-width:12em}
-@media (max-width:640px){
+@media (max-width:640px),print{
 .rl-filtered table,.rl-filtered tbody,.rl-filtered tr,.rl-filtered td,.rl-filtered tbody th{display:block}
 .rl-filtered caption{display:block}.rl-filtered caption small{display:none}
 .rl-filtered thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}

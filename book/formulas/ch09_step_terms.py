@@ -131,7 +131,7 @@ def _prompt_of(of: Group, gpus: int) -> sympy.Expr:
 
 _W = served.deployed({"accelerator": "h100_sxm", "engine": "vLLM", "weights": "fp8", "gpus": 1})
 _weight_bytes = sympy.sympify(int(weight_bytes_read(_W.model, 1, 1)))
-BYTES = Alias("weight_bytes", say("weights"), "W", _weight_bytes)
+BYTES = Alias("weight_bytes", say("weights"), "W", _weight_bytes, unit="byte")
 KAPPA = Alias(
     "kv_per_token",
     say("cache per token"),
@@ -217,6 +217,9 @@ step_terms = Formula(
                 Shown("constant", say("the rest, fitted"), "s"),
             ),
             measured="measured",
+            running="running",
+            asked=USER.symbol,
+            unknown=say("No measured row is of this engine on so many of these cards."),
         ),
         Curve(),
         Readouts(say("time per output token"), (Shown("running", say("sequences that run")),)),

@@ -38,12 +38,16 @@ class Limit:
 
 @dataclass(frozen=True)
 class Alias:
-    """A letter that the text uses for an expression, as W for the bytes of all weights."""
+    """A letter that the text uses for an expression, as W for the bytes of all weights.
+
+    unit: of an expression that is a number, which is shown with it.
+    """
 
     symbol: str
     label: str
     latex: str
     expression: sympy.Expr
+    unit: str = ""
 
     @property
     def sympy(self) -> sympy.Symbol:

@@ -137,8 +137,10 @@ class Bars(View):
 class Stack(View):
     """Terms that follow one another, `parts`, as one bar in their order, and on top what was measured.
 
-    All have one unit; a term may be negative, or NaN where its table has no row. measured: the output
-    that gives what was measured at the sliders' position, NaN where nothing was; "" if there is none.
+    All have one unit; a term may be negative, or NaN where its table has no row: then there is no sum,
+    and `unknown` says why. measured: the output that gives what was measured at the sliders' position,
+    NaN where nothing was; "" if there is none. running, asked: the output and the parameter that count
+    who is served at a time and who wants to be; where not all are, it says so.
     The rest, measured less the sum of the terms, is hatched, and drawn back over the bar where it is
     negative: a model may say too much as well as too little.
     """
@@ -146,10 +148,13 @@ class Stack(View):
     kind: ClassVar[str] = "stack"
     parts: tuple[Shown, ...]
     measured: str = ""
+    running: str = ""
+    asked: str = ""
+    unknown: str = ""
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return tuple(s.output for s in self.shown)
+        return (*(s.output for s in self.shown), *filter(None, (self.running,)))
 
     @property
     def shown(self) -> tuple[Shown, ...]:

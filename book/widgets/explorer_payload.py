@@ -14,6 +14,7 @@ from sympy.printing.mathml import mathml
 
 from book import catalog
 from book.catalog.facts import ACCELERATOR_FACTS, DTYPE_FACTS, FACTS
+from book.drawing import number_text
 from book.formulas.code_generation import javascript, written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
 from book.formulas.views import Roofline, Shown, Stack, Timeline, Trace, View
@@ -35,6 +36,12 @@ def letter(parameter: Parameter | Alias) -> str:
     except KeyError:
         return parameter.symbol
     return f"{greek}_{index.strip('{}')}" if index else greek
+
+
+def named(parameter: Parameter) -> str:
+    """What a position calls it: its letter, or words where the letter has an index that text can't set."""
+    short = letter(parameter)
+    return parameter.label.split(":")[0] if "_" in short else short
 
 
 def _lettered(formula: Formula, expression: sympy.Expr) -> sympy.Expr:
@@ -73,6 +80,8 @@ def presets(formula: Formula) -> Mapping[str, Mapping[str, Mapping[str, float]]]
 
 def _parameter(p: Parameter) -> dict[str, Any]:
     shared = {"symbol": p.symbol, "letter": letter(p), "label": p.label, "unit": p.unit}
+    if named(p) != letter(p):
+        shared["named"] = named(p)
     if p.source:
         known = FACTS.get(p.source, (p.fact,))
         if p.fact not in known:
@@ -100,7 +109,7 @@ def _formula(formula: Formula) -> dict[str, Any]:
         "preset_kind": formula.preset_kind,
         "unit": formula.unit,
         "mathml": _mathml(formula, formula.stated),
-        "aliases": [f"<mi>{letter(a)}</mi><mo>=</mo>{_meaning(formula, a)}" for a in formula.aliases],
+        "aliases": [f"{_set(letter(a))}<mo>=</mo>{_meaning(formula, a)}" for a in formula.aliases],
         "parameters": [_parameter(ranges.get(p.symbol, p)) for p in formula.parameters],
         "code": formula.javascript(),
     }
@@ -124,10 +133,18 @@ def _formula(formula: Formula) -> dict[str, Any]:
 
 
 def _meaning(formula: Formula, alias: Alias) -> str:
-    """What a letter stands for: its expression, or in words where that is a choice among tables."""
+    """What a letter stands for: an expression, words for a choice among tables, or a number in its unit."""
     if alias.expression.has(sympy.Piecewise):
         return f"<mtext>{html.escape(translated(alias.label))}</mtext>"
+    if alias.expression.is_number:
+        return f"<mtext>{number_text.si(float(alias.expression), alias.unit)}</mtext>"
     return _mathml(formula, alias.expression)
+
+
+def _set(letter: str) -> str:
+    """A letter in MathML, its index set low."""
+    base, _, index = letter.partition("_")
+    return f"<msub><mi>{base}</mi><mi>{index}</mi></msub>" if index else f"<mi>{base}</mi>"
 
 
 def pictures(formula: Formula, cards: int) -> tuple[View, ...]:

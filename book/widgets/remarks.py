@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from book.drawing import number_text
 from book.formulas.formula import Formula
 from book.formulas.views import Stack
+from book.say import translated
 from book.widgets.words import word
 
 
@@ -31,9 +32,12 @@ def memory(formula: Formula, at: Mapping[str, float], model: str = "") -> Memory
     if broken := [name for name in formula.capacity.broken if held[name] > 0]:
         numbers = {p.symbol: f"{at[p.symbol]:,.0f}" for p in formula.parameters}
         name = model.split(" / ")[0]
-        return Memory(" ".join(word(b, model=name, **numbers) for b in broken), "broken")
+        said = [word(b, model=name, **numbers) for b in broken]
+        if held["needed"] > held["there"]:
+            said.append(word(f"lacks_{formula.capacity.held}", **_sizes(held)))
+        return Memory(" ".join(said), "broken")
     fits = held["needed"] <= held["there"]
-    sizes = {name: number_text.si(float(held[name]), "byte") for name in ("needed", "there", "memory")}
+    sizes = _sizes(held)
     said = [word(f"{'fits' if fits else 'lacks'}_{formula.capacity.held}", **sizes)]
     if held["weights"] > held["there"]:
         if formula.capacity.held == "model":
@@ -44,6 +48,10 @@ def memory(formula: Formula, at: Mapping[str, float], model: str = "") -> Memory
     if not fits and held["heads"]:
         said.append(_cards(formula, at, int(held["heads"])))
     return Memory(" ".join(said), "fits" if fits else "lacks")
+
+
+def _sizes(held: Mapping[str, float]) -> dict[str, str]:
+    return {name: number_text.si(float(held[name]), "byte") for name in ("needed", "there", "memory")}
 
 
 def _cards(formula: Formula, at: Mapping[str, float], most: int) -> str:
@@ -62,14 +70,26 @@ def stacked(formula: Formula, at: Mapping[str, float]) -> str:
         return ""
     unit = view.parts[0].unit
     values = {s.label: float(formula.evaluate(s.output, **at)) for s in view.parts}
-    known = [v for v in values.values() if not math.isnan(v)]
-    unknown = ", ".join(label for label, v in values.items() if math.isnan(v))
+    terms = [label for label, v in values.items() if math.isnan(v)]
+    if terms:
+        others = [s.label for s in formula.readouts.others if math.isnan(formula.evaluate(s.output, **at))]
+        want = word("stack_none", parts=", ".join(others or terms))
+        return " ".join(filter(None, (want, translated(view.unknown))))
+    total = sum(values.values())
     measured = float(formula.evaluate(view.measured, **at)) if view.measured else math.nan
-    rest = measured - sum(known)
     said = word(
-        "stack_alone" if math.isnan(measured) else "stack_over" if rest < 0 else "stack_under",
-        sum=number_text.si(sum(known), unit),
+        "stack_alone" if math.isnan(measured) else "stack_over" if measured < total else "stack_under",
+        sum=number_text.si(total, unit),
         measured=number_text.si(measured, unit),
-        rest=number_text.si(abs(rest), unit),
+        rest=number_text.si(abs(measured - total), unit),
     )
-    return " ".join(filter(None, (said, word("stack_unknown", parts=unknown) if unknown else "")))
+    return " ".join(filter(None, (said, _queue(formula, view, at))))
+
+
+def _queue(formula: Formula, view: Stack, at: Mapping[str, float]) -> str:
+    """How many run at a time where not all can; "" where all do."""
+    running = float(formula.evaluate(view.running, **at)) if view.running else math.inf
+    asked = at[view.asked] if view.asked else 0
+    if running >= asked:
+        return ""
+    return word("stack_queue", running=number_text.number(running), asked=f"{asked:,.0f}")

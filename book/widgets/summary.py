@@ -9,7 +9,7 @@ from book import catalog
 from book.drawing import number_text
 from book.formulas.formula import Parameter
 from book.roofline import Roof
-from book.widgets.explorer_payload import letter, shown_outputs
+from book.widgets.explorer_payload import named, shown_outputs
 from book.widgets.position import lacking, position, roofs
 from book.widgets.remarks import memory, stacked
 from book.widgets.words import word
@@ -31,9 +31,7 @@ def summary(explorer: Explorer) -> str:
 def _meaning(explorer: Explorer, at: dict[str, float]) -> str:
     """The position, and what the formula says of it."""
     formula = explorer.formula
-    where = ", ".join(
-        f"{letter(p)} = {_setting(at[p.symbol], p)}" for p in formula.parameters if not p.source
-    )
+    where = ", ".join(f"{named(p)} = {_setting(at[p.symbol], p)}" for p in formula.parameters if not p.source)
     roof = roofs(explorer).get(explorer.accelerator) if formula.view("roofline") else None
     if shown_outputs(formula):
         return _whole(explorer, at, where, roof)

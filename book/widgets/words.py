@@ -180,7 +180,10 @@ _OF_A_VIEW: dict[str, dict[str, str]] = {
         "stack_over": say(
             "The terms add up to {sum}; {measured} was measured, so that the terms say {rest} too much."
         ),
-        "stack_unknown": say("No row of a table says anything here of: {parts}. The sum is without."),
+        "stack_none": say(
+            "There is no sum at this position, for want of: {parts}. Drawn are the terms that are known."
+        ),
+        "stack_queue": say("{running} of {asked} run at a time, the others wait."),
         "alt_stack": say("Terms, one after the other. {summary}"),
     },
     "timeline": {

@@ -118,7 +118,33 @@ def test_weights_that_are_too_much_leave_no_room_to_speak_of():
 )
 def test_what_can_not_be_whatever_the_memory_says_why(formula, moves, sentence):
     one = said(formula, **moves)
-    assert (one.state, one.sentence) == ("broken", sentence)
+    assert one.state == "broken" and one.sentence.startswith(sentence)
+
+
+def test_what_can_not_be_and_does_not_fit_either_gives_both_reasons():
+    one = said(formulas.decode_step, context=2**20, batch=1024)
+    assert one.state == "broken"
+    assert "a longer one can't be served. Does not fit: it needs 141 TB on a card of 85.0 GB" in one.sentence
+    short = said(formulas.decode_attention, heads=33, kv_heads=8, batch=1, context=128)
+    assert "fit" not in short.sentence
+
+
+# ------------------------------------------------------------------------------- a step's terms
+
+
+def test_without_the_sequences_that_run_there_is_no_sum_and_it_says_so():
+    told = explore(formulas.step_terms, [], group=1, gpus=1).summary()
+    assert "There is no sum at this position, for want of: sequences that run." in told
+    assert "No measured row is of this engine on so many of these cards." in told and "add up" not in told
+
+
+def test_users_who_have_no_room_wait():
+    asked = {"group": 2, "gpus": 1, "prompt": 8192, "answer": 8192}
+    assert (
+        "35.6 of 128 run at a time, the others wait."
+        in explore(formulas.step_terms, [], users=128, **asked).summary()
+    )
+    assert "wait" not in explore(formulas.step_terms, [], users=4, **asked).summary()
 
 
 def test_heads_that_do_not_come_out_even_on_so_many_cards():

@@ -1,5 +1,7 @@
 """All sliders to both ends, on a desk and on a phone: no text leaves its cell, none lies on another."""
 
+import re
+
 import pytest
 
 from book.widgets.explorer import explore
@@ -102,3 +104,14 @@ def test_no_text_leaves_its_cell_and_none_lies_on_another(new_context, page_file
     page = opener(new_context, page_file)(width=width)
     root = f"#{formula.name.replace('_', '-')}"
     assert page.evaluate(SWEEP, [root, f"({CUT})", f"({OVERLAPS})"]) == []
+
+
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_every_formula_is_read_to_its_end(new_context, page_file, width):
+    """It goes on in the next line; its letters have real subscripts, and no number lacks its unit."""
+    page = opener(new_context, page_file)(width=width)
+    cut = "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
+    assert page.eval_on_selector_all(".rl-formula", cut) == []
+    shown = page.locator("main").inner_text()
+    spoken = page.eval_on_selector_all("[aria-label]", "all => all.map(e => e.ariaLabel).join(' ')")
+    assert not re.findall(r"\w_\w", shown + spoken) and not re.search(r"\d{6}", shown)

@@ -7,7 +7,7 @@ from book.formulas.formula import Formula, Parameter, symbol
 from book.formulas.tables import interpolated, looked_up
 from book.formulas.views import Curve, Readouts, Shown, Stack
 from book.widgets.explorer import explore
-from tests.site.explorer_page import OVERLAPS, opener, settle, slide, write
+from tests.site.explorer_page import OVERLAPS, opener, readouts, settle, slide, write
 
 ROOT = "#explore-step"
 B, TAU = symbol("batch"), symbol("overhead")
@@ -104,9 +104,13 @@ def test_a_negative_rest_is_drawn_back_over_the_terms_with_its_sign(page):
     assert "so that the terms say" in said(page) and "too much" in said(page)
 
 
-def test_a_term_without_a_row_is_named_and_left_out(page):
+def test_without_a_row_of_a_term_there_is_no_sum_and_the_term_is_named(page):
     slide(page, ROOT, "batch", 1)
-    assert "No row of a table says anything here of: sent." in said(page)
+    assert "There is no sum at this position, for want of: sent." in said(page)
+    assert readouts(page, ROOT)[0].endswith("–")
+    picture = page.locator(f"{ROOT} .rl-labels").text_content()
+    assert "=" not in picture and "rest" not in picture and "add up" not in said(page)
+    assert set(boxes(page)) == {"weights", "cache", "fewer", "overhead_time"}
     assert "sent –" in " ".join(page.locator(f"{ROOT} .rl-kinds").inner_text().split())
 
 

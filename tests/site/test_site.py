@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,9 @@ from tests.site.conftest import watch
 from tests.site.explorer_page import settle
 
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
-MEGABYTE = 1e6
+CHAPTER = next(name for name in pages() if name.startswith("chapters/"))
+WHITE, A4 = "rgb(255, 255, 255)", {"width": 794, "height": 1123}  # the paper in CSS pixels
+HEAVIEST = 750e3  # bytes with gzip, headers included
 
 
 def opened(page, address: str):
@@ -54,9 +57,9 @@ def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(there):
     assert not there.problems, "\n".join(there.problems)
 
 
-def test_a_page_weighs_less_than_a_megabyte(there):
+def test_a_page_weighs_less_than_750_kb(there):
     weight = sum(there.transferred)
-    assert 0 < weight < MEGABYTE, f"{there.name}: {weight:,.0f} bytes with gzip"
+    assert 0 < weight < HEAVIEST, f"{there.name}: {weight:,.0f} bytes with gzip"
 
 
 def test_no_table_of_evidence_that_is_open_is_cut(there):
@@ -76,6 +79,28 @@ def test_a_figure_that_a_sentence_names_is_where_its_link_leads(there):
         "links => links.map(a => a.hash.slice(1)).filter(id => !document.getElementById(id))",
     )
     assert nowhere == []
+
+
+def test_on_a_phone_no_math_is_cut_without_a_way_to_scroll(there):
+    """Also in solutions, which open; whole inline math scrolls by not a pixel."""
+    page = there.page
+    desk = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate("() => document.querySelectorAll('.toggle-button').forEach(b => b.click())")
+    settle(page)
+    wrong = page.evaluate(
+        """() => [...document.querySelectorAll("span.math")].flatMap(box => {
+            const math = box.querySelector("mjx-math");
+            if (!math || !box.offsetParent) return [];
+            const right = (el) => el.getBoundingClientRect().right;
+            const cut = right(math) > right(box) + 1;
+            const may = getComputedStyle(box).overflowX === "auto";
+            const scrolls = box.scrollWidth > box.clientWidth + 1;
+            return may && cut === scrolls ? [] : [box.textContent.slice(0, 60)];
+        })"""
+    )
+    page.set_viewport_size(desk)
+    assert wrong == []
 
 
 def test_there_is_one_search_box(there):
@@ -158,3 +183,26 @@ def test_a_page_prints_without_its_navigation(page, server):
     opened(page, f"{server}/index.html")
     page.emulate_media(media="print")
     assert not page.locator(".bd-sidebar-primary").is_visible()
+
+
+def test_a_page_in_dark_mode_prints_dark_on_white(page, server):
+    page.emulate_media(color_scheme="dark")
+    opened(page, f"{server}/{CHAPTER}")
+    page.emulate_media(color_scheme="dark", media="print")
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == WHITE
+    colours = page.eval_on_selector_all(
+        "main :is(p, h1, h2, pre span, .rl-figure svg text)",
+        "all => [...new Set(all.map(e => getComputedStyle(e)[e.closest('svg') ? 'fill' : 'color']))]",
+    )
+    light = [c for c in colours if sum(map(int, re.findall(r"\d+", c)[:3])) > 3 * 150]
+    assert colours and light == []
+
+
+def test_the_claims_lie_on_paper_whole(page, server):
+    page.set_viewport_size(A4)
+    opened(page, f"{server}/book/pages/claims.html")
+    page.emulate_media(media="print")
+    cut = page.eval_on_selector_all(
+        ".rl-filtered", "all => all.map(t => t.scrollWidth - t.clientWidth).filter(more => more > 1)"
+    )
+    assert page.locator(".rl-filtered").count() and cut == []

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import vendor
 from bs4 import BeautifulSoup
 
 from book.drawing import palette
@@ -74,6 +75,18 @@ def test_every_icon_of_the_theme_is_in_the_subset(site, name):
         c for tag in parsed(site / name).select("[class*=fa-]") for c in tag["class"] if c.startswith("fa-")
     }
     assert used <= known, "book/site/vendor.py did not find it in the themes"
+
+
+@EVERY_PAGE
+def test_no_style_stands_twice_on_a_page(site, name):
+    styles = re.findall(r"<style>.*?</style>", (site / name).read_text(encoding="utf-8"), flags=re.S)
+    assert len(styles) == len(set(styles))
+
+
+@EVERY_PAGE
+def test_bold_math_is_of_letters_that_its_font_was_left_with(site, name):
+    bold = re.findall(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\b[ {]*([^}]*)", parsed(site / name).get_text())
+    assert set("".join(bold)) <= set(vendor.BOLD_LETTERS), "add to BOLD_LETTERS in book/site/vendor.py"
 
 
 def test_the_stylesheet_has_the_palette(site):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", trim_scripts, priority=900)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", name_folds)
+    app.connect("html-page-context", keep_styles_once)
     app.connect("doctree-read", drop_empty_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -81,6 +83,26 @@ def name_folds(
     """A folded cell is called what it shows ("Show code cell content"), also for a screen reader."""
     if "body" in context:
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+
+
+def keep_styles_once(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Each figure and table of a notebook brings its style along; on a page the first serves all."""
+    if "body" in context:
+        context["body"] = styles_once(context["body"])
+
+
+def styles_once(body: str) -> str:
+    """A page's HTML without the style elements that repeat an earlier one to the letter."""
+    seen: set[str] = set()
+
+    def first(found: re.Match[str]) -> str:
+        known = found[0] in seen
+        seen.add(found[0])
+        return "" if known else found[0]
+
+    return re.sub(r"<style>.*?</style>", first, body, flags=re.S)
 
 
 def drop_empty_heads(app: Sphinx, doctree: nodes.document) -> None:

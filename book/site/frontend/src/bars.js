@@ -2,7 +2,7 @@
 // and below, the parts' shares along one slider, with the place where two parts are equal.
 import { gridX, plot, ruleY } from "@observablehq/plot";
 import { h, image, s, say } from "./dom.js";
-import { axisOf, fill, quantity, sentence, shortly, tickIn } from "./format.js";
+import { axisOf, fill, nameOf, quantity, sentence, shortly, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { possibleAlong } from "./remarks.js";
 import { decades } from "./roofline.js";
@@ -166,7 +166,7 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
         const at = equalAt(compiled, view, values, against, xs);
         const found = at >= low && at <= high ? X(at) : 0;
         set(equal, { x1: found, x2: found, visibility: found ? "visible" : "hidden" });
-        const told = Number.isFinite(at) ? fill(words.equal_at, { at: `${against.letter} = ${shortly(against, at >= 100 ? Math.round(at) : at)}` }) : "";
+        const told = Number.isFinite(at) ? fill(words.equal_at, { at: `${nameOf(against)} = ${shortly(against, at >= 100 ? Math.round(at) : at)}` }) : "";
         label(curve, found, told);
       }
       const v = values[against.symbol];

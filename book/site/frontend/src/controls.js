@@ -1,5 +1,5 @@
 // The explorer's controls: native elements, each with a label, each writing to the model only.
-import { h, math, say } from "./dom.js";
+import { h, letter, math, mathTerms, say } from "./dom.js";
 import { exact, fill, fully } from "./format.js";
 import { nearest, stops } from "./physics.js";
 
@@ -23,7 +23,7 @@ export function slider(id, parameter, onmove) {
     oninput: () => onmove(list[Number(input.value)]),
   });
   const output = h("output", { for: id, "aria-live": "off" }); // the slider speaks by aria-valuetext
-  const name = h("label", { for: id }, `${parameter.label}, `, h("i", {}, parameter.letter));
+  const name = h("label", { for: id }, parameter.label, letter(parameter, ", "));
   return {
     el: h("div", { class: "rl-slider" }, name, input, output),
     show(value) {
@@ -92,7 +92,7 @@ export function presets(id, words, payload, onchange) {
 /** What the model dropdown decides and no slider moves: the shape, in the formula's letters. */
 export function facts(words, parameters) {
   const parts = parameters.map((p) => [p, h("span", {})]);
-  const list = parts.map(([p, value]) => h("span", { class: "rl-fact" }, `${p.label} `, h("i", {}, p.letter), " = ", value));
+  const list = parts.map(([p, value]) => h("span", { class: "rl-fact" }, p.label, letter(p, " "), " = ", value));
   return {
     el: h("p", { class: "rl-facts" }, ...list),
     show(values) { for (const [p, value] of parts) say(value, exact(values[p.symbol])); },
@@ -102,7 +102,7 @@ export function facts(words, parameters) {
 /** Which parameter is on the formula's x axis. */
 export function against(id, words, parameters, onchange) {
   const control = select(id, onchange);
-  control.append(...parameters.map((p) => option(p.symbol, `${p.letter}, ${p.label.split(":")[0]}`)));
+  control.append(...parameters.map((p) => option(p.symbol, p.named ?? `${p.letter}, ${p.label.split(":")[0]}`)));
   const el = labelled(id, words.against, control, [...control.querySelectorAll("option")].map((o) => o.textContent));
   return { el, show: (value, visible) => { control.value = value; el.hidden = !visible; } };
 }
@@ -161,5 +161,5 @@ export function readout(name) {
 /** The heading: what is explored, its formula, and what its short letters stand for. */
 export function heading(formula, label) {
   const where = formula.aliases.map((text) => h("span", { class: "rl-formula rl-quiet", tabindex: 0 }, math(text)));
-  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula", tabindex: 0 }, `${label} = `, math(formula.mathml)), ...where);
+  return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula", tabindex: 0 }, `${label} = `, ...mathTerms(formula.mathml)), ...where);
 }

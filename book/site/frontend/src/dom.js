@@ -37,6 +37,30 @@ export function math(text) {
   return host;
 }
 
+/** The same sum in pieces, so that a line may end before each + or −. */
+export function mathTerms(text) {
+  const whole = math(text);
+  const row = whole.firstChild.firstElementChild;
+  const pieces = [[]];
+  for (const child of row?.localName === "mrow" ? [...row.childNodes] : []) {
+    if (pieces.at(-1).length && child.localName === "mo" && ["+", "-", "−"].includes(child.textContent)) pieces.push([]);
+    pieces.at(-1).push(child);
+  }
+  if (pieces.length < 2) return [whole];
+  return pieces.flatMap((piece, i) => {
+    const part = math("");
+    part.firstChild.append(...piece);
+    if (piece[0].localName === "mo") piece[0].setAttribute("form", "infix");
+    return i ? [" ", part] : [part];
+  });
+}
+
+/** A parameter's letter after its label; an index is set low, and not spoken: the label says it all. */
+export function letter(p, before) {
+  const [base, index] = p.letter.split("_");
+  return index ? h("span", { "aria-hidden": "true" }, before, h("i", {}, base, h("sub", {}, index))) : h("span", {}, before, h("i", {}, base));
+}
+
 /** A number that no other widget on the page has. A notebook loads this script once for each widget. */
 export function serial() {
   globalThis.inferenceRooflineWidgets = (globalThis.inferenceRooflineWidgets ?? 0) + 1;

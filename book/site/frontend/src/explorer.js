@@ -97,6 +97,7 @@ function render({ model, el, page = false, widths = null }) {
   };
   const more = others.map((one) => [one, controls.readout(one.label)]);
   const formatted = onRoof || formula.parameters.some((p) => p.source === "dtype" || p.fact === "peak");
+  const numbers = h("div", { class: "rl-read" }, reads.value.el, ...more.map(([, r]) => r.el), ...Object.values(reads).slice(1).map((r) => r.el));
   const picture = h("div", { class: "rl-picture" });
   const key = h("div", { class: "rl-key" });
   const fit = h("p", { class: "rl-fit", hidden: !formula.capacity });
@@ -117,7 +118,7 @@ function render({ model, el, page = false, widths = null }) {
         accelerators.length > 1 && onRoof ? part.compare.el : null),
       note,
       decided.length ? part.facts.el : null,
-      h("div", { class: "rl-read" }, reads.value.el, ...more.map(([, r]) => r.el), ...Object.values(reads).slice(1).map((r) => r.el)),
+      numbers,
       picture,
       fit,
       h("div", { class: movable.some((p) => p.unit === "tokens") ? "rl-sliders rl-roomy" : "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
@@ -162,7 +163,7 @@ function render({ model, el, page = false, widths = null }) {
     fit.hidden = !held.sentence;
     const can = !["lacks", "broken"].includes(held.state);
     fit.classList.toggle("rl-cannot", !can);
-    picture.classList.toggle("rl-impossible", !can);
+    for (const part of [picture, numbers]) part.classList.toggle("rl-impossible", !can);
   }
 
   let legendKey = "";

@@ -49,6 +49,9 @@ export function setting(value, unit) {
   return unit ? `${exact(value)} ${unit}` : exact(value);
 }
 
+/** What a position calls a parameter in plain text: its letter, or words where that has an index. */
+export const nameOf = (p) => p.named ?? p.letter;
+
 /** A slider's value as it is named in a sentence: seconds with their prefix, a shown unit with its name. */
 export function shortly(p, value) {
   if (p.shown) return `${exact(value * p.shown.scale)} ${p.shown.unit}`;
@@ -64,7 +67,7 @@ export function fully(p, value) {
 export function axisOf(p) {
   const unit = p.shown?.unit ?? p.unit;
   return {
-    label: `${p.label}, ${p.letter}${unit ? ` (${unit})` : ""} →`,
+    label: `${p.named ?? `${p.label}, ${p.letter}`}${unit ? ` (${unit})` : ""} →`,
     tickFormat: p.shown ? (v) => exact(v * p.shown.scale) : tickIn(p.unit),
   };
 }

@@ -2,7 +2,7 @@
 // shape is not the sliders' own.
 import { h } from "./dom.js";
 import { differences, drawnIn } from "./evidence.js";
-import { exact, fill } from "./format.js";
+import { exact, fill, nameOf } from "./format.js";
 import { swatch } from "./marks.js";
 
 /** "K = N = 8,192" or "K = 4,096, N = 14,336". */
@@ -35,7 +35,7 @@ function bySource(series) {
 
 /** ctx: {words, formula, series, rungs, elsewhere (rungs measured on other machines), values, dtype, view, name, useShape(changes)}. */
 export function legend({ words, formula, series, rungs, elsewhere, values, dtype, view, name, useShape }) {
-  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, p.letter]));
+  const letters = Object.fromEntries(formula.parameters.map((p) => [p.symbol, nameOf(p)]));
   const movable = new Set(formula.parameters.filter((p) => !p.source).map((p) => p.symbol));
   const byFormat = new Set(formula.parameters.filter((p) => p.source === "dtype").map((p) => p.symbol)).add("dtype");
   const shapeOf = (one) => Object.entries(one.fixed).filter(([n]) => movable.has(n));

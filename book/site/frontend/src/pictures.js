@@ -2,7 +2,7 @@
 import { drawBars } from "./bars.js";
 import { drawCurve } from "./curve.js";
 import { differences, onCurve, onRoofline } from "./evidence.js";
-import { exact, fill, shortly } from "./format.js";
+import { exact, fill, nameOf, shortly } from "./format.js";
 import { extremes, roofOf } from "./physics.js";
 import { drawRoofline } from "./roofline.js";
 import { drawStack } from "./stack.js";
@@ -11,7 +11,7 @@ import { drawTrace } from "./trace.js";
 
 /** Points with what a pointer resting on them is told. */
 function titled(points, { words, formula }) {
-  const letters = Object.fromEntries(formula.parameters.filter((p) => p.source !== "dtype").map((p) => [p.symbol, p.letter]));
+  const letters = Object.fromEntries(formula.parameters.filter((p) => p.source !== "dtype").map((p) => [p.symbol, nameOf(p)]));
   const sizes = (at) => Object.entries(at).filter(([n]) => letters[n]).map(([n, v]) => `${letters[n]} = ${exact(v)}`);
   return points.map((p) => ({ ...p, title: `${words[`rung_${p.rung}`]}: ${sizes(p.at).join(", ")}` }));
 }
@@ -72,7 +72,7 @@ export function draw(drawn, ctx) {
     current = { key, ...made };
   }
   const p = movable.find((q) => q.symbol === state.against) ?? movable[0];
-  const position = `${p.letter} = ${shortly(p, now.values[p.symbol])}`;
+  const position = `${nameOf(p)} = ${shortly(p, now.values[p.symbol])}`;
   const why = { lacks: payload.words.here_lacks, broken: payload.words.here_broken }[ctx.held.state];
   current.move(now, why ? fill(why, { position }) : position, ctx);
   return current;

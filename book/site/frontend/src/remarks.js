@@ -1,5 +1,5 @@
 // Sentences below the picture that go with the sliders. Python's book/widgets/remarks.py says the same.
-import { exact, fill, quantity, sentence, si } from "./format.js";
+import { digits, exact, fill, quantity, sentence, si } from "./format.js";
 
 /** Can these values be? "fits", "lacks" memory, "broken" whatever the memory, or "" where nothing is held. */
 export function stateOf({ capacity }, values) {
@@ -44,13 +44,15 @@ export function memory(payload, compiled, values, preset) {
   const state = stateOf(compiled, values);
   if (!state) return { state, sentence: "" };
   const cards = values[capacity.gpus] ?? 1;
+  const held = Object.fromEntries(Object.entries(capacity.code).map(([name, run]) => [name, run(values, cards)]));
+  const sizes = Object.fromEntries(["needed", "there", "memory"].map((name) => [name, sentence(si(held[name], "byte"))]));
   if (state === "broken") {
     const numbers = Object.fromEntries(payload.formula.parameters.map((p) => [p.symbol, exact(values[p.symbol])]));
     const broken = Object.keys(capacity.broken).filter((name) => capacity.broken[name](values, cards) > 0);
-    return { state, sentence: broken.map((name) => fill(words[name], { ...numbers, model: preset.split(" / ")[0] })).join(" ") };
+    const said = broken.map((name) => fill(words[name], { ...numbers, model: preset.split(" / ")[0] }));
+    if (held.needed > held.there) said.push(fill(words[`lacks_${capacity.held}`], sizes));
+    return { state, sentence: said.join(" ") };
   }
-  const held = Object.fromEntries(Object.entries(capacity.code).map(([name, run]) => [name, run(values, cards)]));
-  const sizes = Object.fromEntries(["needed", "there", "memory"].map((name) => [name, sentence(si(held[name], "byte"))]));
   const said = [fill(words[`${state}_${capacity.held}`], sizes)];
   if (held.weights > held.there) {
     if (capacity.held === "model") said.push(words.weights_alone);
@@ -59,17 +61,29 @@ export function memory(payload, compiled, values, preset) {
   return { state, sentence: said.join(" ") };
 }
 
-/** A stack of terms beside what was measured: {values, sum, measured, rest (NaN where nothing was), sentence}. */
-export function stacked({ words }, view, now) {
+/**
+ * A stack of terms beside what was measured: {values, sum (of those that are known), whole (are all of them?),
+ * measured, rest (NaN where nothing was, or no sum is), sentence}.
+ */
+export function stacked({ words, readouts }, view, now) {
   const { unit } = view.parts[0];
   const said = (value) => sentence(quantity(value, unit));
+  const missing = (list) => list.filter((one) => Number.isNaN(now.at(one.output))).map((one) => one.label);
   const values = view.parts.map((one) => now.at(one.output));
   const sum = values.filter((v) => !Number.isNaN(v)).reduce((a, b) => a + b, 0);
   const measured = view.measured ? now.at(view.measured.output) : NaN;
+  const terms = missing(view.parts);
+  const known = { values, sum, measured, whole: !terms.length };
+  if (terms.length) {
+    const others = missing(readouts.others ?? []);
+    const want = fill(words.stack_none, { parts: (others.length ? others : terms).join(", ") });
+    return { ...known, rest: NaN, sentence: [want, view.unknown].filter(Boolean).join(" ") };
+  }
   const rest = measured - sum;
   const told = words[Number.isNaN(measured) ? "stack_alone" : rest < 0 ? "stack_over" : "stack_under"];
-  const unknown = view.parts.filter((_, i) => Number.isNaN(values[i])).map((one) => one.label).join(", ");
   const parts = [fill(told, { sum: said(sum), measured: said(measured), rest: said(Math.abs(rest)) })];
-  if (unknown) parts.push(fill(words.stack_unknown, { parts: unknown }));
-  return { values, sum, measured, rest, sentence: parts.join(" ") };
+  const running = view.running ? now.at(view.running) : Infinity;
+  const asked = view.asked ? now.values[view.asked] : 0;
+  if (running < asked) parts.push(fill(words.stack_queue, { running: digits(running), asked: exact(asked) }));
+  return { ...known, rest, sentence: parts.join(" ") };
 }

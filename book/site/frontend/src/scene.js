@@ -1,7 +1,7 @@
 // What a payload and a state of it mean: the position, the evidence on it, and all of it in a sentence.
 // Nothing here touches a document, so the page, a notebook and the still picture say the same.
 import { relevant } from "./evidence.js";
-import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
+import { digits, fill, nameOf, percent, quantity, sentence, shortly, si } from "./format.js";
 import { compileAll, situation } from "./physics.js";
 import { memory, stacked } from "./remarks.js";
 
@@ -55,7 +55,7 @@ export function sceneOf(payload) {
   /** Where the sliders stand and what follows from it. */
   function meaning(looked, state) {
     const { now } = looked;
-    const position = movable.map((p) => `${p.letter} = ${shortly(p, now.values[p.symbol])}`).join(", ");
+    const position = movable.map((p) => `${nameOf(p)} = ${shortly(p, now.values[p.symbol])}`).join(", ");
     if (shown.length) return whole(looked, state, position);
     if (!now.roof) return fill(words.summary_plain, { position, value: `${readouts.value} ${sentence(quantity(now.value, formula.unit))}` });
     return fill(words.summary_roof, {

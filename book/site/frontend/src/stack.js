@@ -55,7 +55,7 @@ export function drawStack({ payload, view, width }) {
   }
 
   function show(now) {
-    const { values, sum, measured, rest } = stacked(payload, view, now);
+    const { values, sum, measured, rest, whole } = stacked(payload, view, now);
     axis(Math.max(sum, measured || 0, 1e-12));
     const X = (v) => svg.scale("x").apply(Math.max(0, v));
     group?.remove();
@@ -74,17 +74,17 @@ export function drawStack({ payload, view, width }) {
       return (a + b) / 2;
     });
     group.append(...back);
-    place([s("tspan", { class: "rl-strong" }, fill(words.sum, { sum: said(sum) }))], [{ x: X(Math.max(sum, measured || 0)) + 8, y: TOP + TALL / 2 + 4 }, { x: X(sum) - 8, y: TOP + TALL / 2 + 4, anchor: "end" }], { required: true });
+    if (whole) place([s("tspan", { class: "rl-strong" }, fill(words.sum, { sum: said(sum) }))], [{ x: X(Math.max(sum, measured || 0)) + 8, y: TOP + TALL / 2 + 4 }, { x: X(sum) - 8, y: TOP + TALL / 2 + 4, anchor: "end" }], { required: true });
     if (!Number.isNaN(measured)) {
       const at = X(measured);
       group.append(
-        s("path", { d: hatched(X(sum), at), class: rest < 0 ? "rl-rest rl-over" : "rl-rest", "data-part": "rest" }),
+        ...(whole ? [s("path", { d: hatched(X(sum), at), class: rest < 0 ? "rl-rest rl-over" : "rl-rest", "data-part": "rest" })] : []),
         s("line", { x1: at, x2: at, y1: TOP - 8, y2: TOP + TALL + 6, class: "rl-measured" }),
         s("path", { d: `M${at} ${TOP - 15}l5 6l-5 6l-5 -6Z`, class: "rl-measured-mark" }),
       );
       place([s("tspan", {}, `${view.measured.label} `), s("tspan", { class: "rl-strong" }, said(measured))], [{ x: at + 9, y: TOP - 6 }, { x: at - 9, y: TOP - 6, anchor: "end" }], { required: true, kind: "rl-of-measured" });
       const text = fill(words.rest, { rest: `${rest < 0 ? "−" : "+"}${said(Math.abs(rest))}` });
-      place(text, [{ x: (X(sum) + at) / 2, y: TOP - 24, anchor: "middle" }], { required: true, kind: "rl-strong" });
+      if (whole) place(text, [{ x: (X(sum) + at) / 2, y: TOP - 24, anchor: "middle" }], { required: true, kind: "rl-strong" });
     }
     values.forEach((value, i) => {
       if (middles[i] === null || Math.abs(value) < sum / 60) return;

@@ -2,7 +2,7 @@
 // with the page, one for each stop of a small grid; the sliders choose the nearest.
 import { gridX, plot } from "@observablehq/plot";
 import { h, image, s, say } from "./dom.js";
-import { fill, quantity, sentence, shortly, tickIn } from "./format.js";
+import { fill, nameOf, quantity, sentence, shortly, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { nearest } from "./physics.js";
 
@@ -117,7 +117,7 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
       const made = { ...now.values, ...view.at, ...at }; // where the run was made, and so the formula is asked
       const compared = view.compare.map((one) => ({ ...one, measured: run.measured[one.measured], value: compiled.outputs[one.output](made) }));
       const shown = movable.filter((p) => p.symbol in at || made[p.symbol] !== now.values[p.symbol]);
-      const position = shown.map((p) => `${p.letter} = ${shortly(p, made[p.symbol])}`).join(", ");
+      const position = shown.map((p) => `${nameOf(p)} = ${shortly(p, made[p.symbol])}`).join(", ");
       const key = JSON.stringify([index, compared]);
       const moved = shown.some((p) => made[p.symbol] !== now.values[p.symbol]);
       const comparison = compared.map((one) => fill(words.run_says, { label: capital(one.label), measured: said(one.measured, one.unit), value: said(one.value, one.unit) })).join(" ");
