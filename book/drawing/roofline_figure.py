@@ -54,6 +54,7 @@ def roofline(
     operating: float | tuple[float, str] | None = None,
     xlim: tuple[float, float] | None = None,
     alt: str = "",
+    roofs_drawn: bool = True,
 ) -> Figure:
     """Roofs, the evidence under them, and the operating point: attainable FLOP/s against FLOP/byte.
 
@@ -64,8 +65,9 @@ def roofline(
     highlight: the name of the roof that is drawn strong, whose two regions are tinted and on which
     the operating point sits. Without it that is the first, unless several roofs have ridges of their
     own: then each ridge is marked, and only what binds under all of them is tinted. operating: an
-    intensity, or (intensity, label). alt: the finding in words; `show` uses it. Raises ValueError for
-    no roof, or one unknown.
+    intensity, or (intensity, label). alt: the finding in words; `show` uses it. roofs_drawn: False
+    leaves the roofs out, with their ridges and regions, where the evidence denies them. Raises
+    ValueError for no roof, or one unknown.
     """
     if not roofs:
         raise ValueError("roofline: roofs is empty; give at least one book.roofline.Roof.")
@@ -75,6 +77,7 @@ def roofline(
     marks, counted = _told_apart(points, chosen)
     spot = _at(operating)
     ridges = _ridges(roofs, chosen, alone=highlight is not None or spot is not None)
+    shown = roofs if roofs_drawn else ()
 
     every_x = [v for one in (*marks, *counted) for v in one.x] + ([spot[0]] if spot else [])
     every_x += [with_all for one in counted for _, with_all in one.reach]
@@ -89,13 +92,14 @@ def roofline(
     log_axis(axes.yaxis, ylim, si_tick(""))
     axes.set_xlabel(WORDS["intensity"])
     axes.set_title(WORDS["flops"], loc="left", x=0, color=colour("dim"), fontsize=10.5)
-    inside = [min(max(ridge, xlim[0]), xlim[1]) for ridge in ridges]
-    axes.axvspan(xlim[0], inside[0], color=colour("memory"), lw=0, zorder=0)
-    axes.axvspan(inside[-1], xlim[1], color=colour("compute"), lw=0, zorder=0)
+    inside = [min(max(ridge, xlim[0]), xlim[1]) for ridge in ridges] if shown else []
+    if shown:
+        axes.axvspan(xlim[0], inside[0], color=colour("memory"), lw=0, zorder=0)
+        axes.axvspan(inside[-1], xlim[1], color=colour("compute"), lw=0, zorder=0)
     for ridge in inside:
         axes.axvline(ridge, color=colour("roof"), lw=1, ls=(0, (1, 2)), zorder=1)
     strong = chosen if len(ridges) == 1 else None
-    for roof in roofs:
+    for roof in shown:
         x, y = _line(roof, xlim)
         style = {"color": colour("text"), "lw": 2.4} if roof is strong else {"color": colour("roof"), "lw": 1}
         if strong is None:
@@ -120,7 +124,7 @@ def roofline(
         )
 
     def write(labels: Labels) -> None:
-        for roof in roofs:
+        for roof in shown:
             labels.avoid_line(*_line(roof, xlim), 2 if roof is strong else 1)
         for ridge in inside:
             labels.avoid_line([ridge, ridge], ylim)
@@ -130,12 +134,14 @@ def roofline(
             labels.avoid_points(one.x, [ylim[0]] * len(one.x))
         for lane, one in enumerate(counted):
             _name_on_axis(labels, one, 0 - LANE * lane, xlim, ylim)
-        roof_labels.names(labels, roofs, strong, xlim)
-        roof_labels.ridges(labels, ridges, xlim, ylim)
+        if shown:
+            roof_labels.names(labels, roofs, strong, xlim)
+            roof_labels.ridges(labels, ridges, xlim, ylim)
         if spot:
             y = chosen.attainable(spot[0])
             labels.place(spot[1], around(spot[0], y, 8), colour=colour("predicted"), fontweight="bold")
-        roof_labels.regions(labels, xlim, ylim)
+        if shown:
+            roof_labels.regions(labels, xlim, ylim)
 
     write_labels(figure, axes, marks, write)
     figure.set_label(translated(alt))  # where `show` looks for it

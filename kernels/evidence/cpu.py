@@ -22,6 +22,7 @@ from kernels.evidence.timed.cpu import ITEMSIZE, LABEL, ROWS, STREAM, WIDTHS
 from kernels.evidence.timed.machine import cpu_here
 
 SHARED = 0.65  # of the rows read the weights for nothing more, at the least, if few rows share the read
+BEYOND = 1.1  # times the measured roof, at most, of a point that is held to lie under it
 MANY = 6.0  # times the FLOP/s of one row, at the least, of the most rows
 
 
@@ -32,6 +33,8 @@ class CpuRoofline:
     copy, triad, read: bytes/s. dial: a long run of numbers, each group of k of them times one k by k
     matrix, so each number read buys 2k FLOPs: intensity is near k / 4, a dial for the whole roof.
     linear: y[m, n] = x[m, k] @ w[k, n] with k = n fixed and large. Both cost `cost.linear`.
+    product: FLOP/s of one square product, which is no point of either: the ceilings are made of it and
+    of the streams, so that the points may reach them, miss them, or beat them.
     Each point: sizes m, k, n and what `timing.timed_point` gives; those of `linear` have their "form".
     """
 
@@ -42,18 +45,25 @@ class CpuRoofline:
     read: float
     dial: tuple[dict[str, Any], ...]
     linear: tuple[dict[str, Any], ...]
+    product: float
 
     @property
     def ceilings(self) -> Ceilings:
-        """The best of each: the CPU's measured roof."""
-        timed = {f"torch linear, m = {p['m']}": p for p in self.linear}
-        timed |= {say("torch dial, width {k}", k=p["k"]): p for p in self.dial}
-        peaks = {name: p["flops_per_s"] for name, p in timed.items()}
-        # One row of a linear layer only reads, and often beats every stream.
+        """The CPU's measured roof: the best stream and a square product, and none of the points."""
+        peaks = {"torch matmul": self.product}
         bandwidths = {"torch copy": self.copy, "torch triad": self.triad, "torch read": self.read}
-        bandwidths |= {name: p["bytes_per_s"] for name, p in timed.items()}
-        best, top = max(bandwidths, key=bandwidths.get), max(peaks, key=peaks.get)
-        return Ceilings("fp32", bandwidths[best], best, peaks[top], top, bandwidths, peaks)
+        best = max(bandwidths, key=bandwidths.get)
+        return Ceilings("fp32", bandwidths[best], best, self.product, "torch matmul", bandwidths, peaks)
+
+    def above(self, which: str) -> float:
+        """The highest point of "dial" or "linear", in multiples of the measured roof over it."""
+        roof = self.ceilings.roof(LABEL)
+        points = {"linear": self.linear, "dial": self.dial}[which]
+        return max(p["flops_per_s"] / roof.attainable(p["intensity"]) for p in points)
+
+    def has_roof(self, which: str) -> bool:
+        """Whether a roof may be drawn over these points: none lies above it, and the dial levels off."""
+        return self.above(which) <= BEYOND and (which == "linear" or cpu_dial.levels_off(self.dial))
 
     def rate(self, m: int) -> float:
         """FLOP/s of the linear layer at `m` rows. Raises ValueError for rows that were not timed."""
@@ -87,8 +97,9 @@ class CpuRoofline:
         return [{"rung": "timed", "label": f"{which}, {LABEL}", "accelerator": None, "points": list(series)}]
 
     def figure(self, *which: str, caption: str = "", number: str = "") -> Any:
-        """One matplotlib figure: the measured roof and the points. which: "dial", "linear" or both.
+        """One matplotlib figure: the points, and the measured roof if this run shows one.
 
+        which: "dial", "linear" or both.
         caption, number: as `book.drawing.svg.show` has them. What the times show is added to both the
         alt text and, for the dial, the caption: a caption that is written beforehand can't know it.
         """
@@ -100,17 +111,35 @@ class CpuRoofline:
         names = which or ("dial", "linear")
         tops = self.ceilings
         alt = say(
-            "The roofline of this CPU as torch measured it: {bandwidth:.0f} GB/s and {peak:.0f} GFLOP/s.",
+            "This CPU as torch measured it: a stream at {bandwidth:.0f} GB/s and a product at {peak:.0f} "
+            "GFLOP/s.",
             bandwidth=tops.bandwidth / 1e9,
             peak=tops.peak / 1e9,
         )
         rises = [_rise(name, {"dial": self.dial, "linear": self.linear}[name], tops) for name in names]
         series = [s for name in names for s in self.points(name)]
         found = [self.finding_of(name) for name in names]
-        made = figures.roofline([tops.roof(LABEL)], series, alt=" ".join([alt, *rises, *found]))
-        if caption and "dial" in names:
-            caption = f"{translated(caption)} {self.finding_of('dial')}"
+        drawn = all(self.has_roof(name) for name in names)
+        about = self._about_the_roof(max(self.above(name) for name in names), drawn)
+        made = figures.roofline(
+            [tops.roof(LABEL)], series, alt=" ".join([alt, *rises, *found, about]), roofs_drawn=drawn
+        )
+        if caption:
+            dial = [self.finding_of("dial")] if "dial" in names else []
+            caption = " ".join([translated(caption), *dial, about])
         return captions.put(made, caption, number)
+
+    def _about_the_roof(self, above: float, drawn: bool) -> str:
+        """What the figure's roof is, or why it has none."""
+        if drawn:
+            return say("The roof is that of a stream and of a square product, timed in this run.")
+        if above > BEYOND:
+            return say(
+                "No roof is drawn: a point lies at {above:.2f} times what a stream and a square product of "
+                "this run allow, so those two are no ceiling.",
+                above=above,
+            )
+        return say("No roof is drawn, since this run shows none.")
 
     def table(self) -> Table:
         """One row for each row count of the linear layer, with the form in which torch was quickest."""
@@ -134,7 +163,7 @@ class CpuRoofline:
             Column("form", say("quickest as")),
         ]
         caption = say(
-            "timed, {label} ({name}, {threads} threads, fp32): copy {copy}, triad {triad}, read {read}; "
+            "timed, {label} ({name}, threads: {threads}, fp32): copy {copy}, triad {triad}, read {read}; "
             "linear, k = n = {size:,}",
             label=LABEL,
             name=self.name,
@@ -225,6 +254,7 @@ def cpu_roofline(
         *_stream_rates(clock, budget),
         tuple(timing.dial(clock, width, budget) for width in widths),
         tuple(timing.linear(clock, size, rows, budget)),
+        timing.product(clock, budget),
     )
 
 

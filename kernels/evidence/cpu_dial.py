@@ -90,6 +90,12 @@ def _share(point: Mapping[str, Any], tops: Ceilings) -> str:
     )
 
 
+def levels_off(points: Points) -> bool:
+    """Whether the last step of the dial shows a roof: the rate neither grew nor fell."""
+    before, last = points[-2:]
+    return 1 / LEVEL <= _rate(last) / _rate(before) <= LEVEL
+
+
 def _level(points: Points) -> str:
     before, last = points[-2:]
     turned, grown = last["intensity"] / before["intensity"], _rate(last) / _rate(before)

@@ -14,14 +14,14 @@ def marks(rung: str, label: str, rows: Sequence[CountedRow]) -> dict[str, Any]:
     """One series: where each row stands on the intensity axis, without and with its workspace.
 
     rung: "counted", or "mistaken" for a kernel with a mistake. A count has no time: "flops_per_s" and
-    "seconds" are None. "intensity_of_all", FLOP/byte, stands in the points of exact
-    bytes that have a workspace, too.
+    "seconds" are None. "intensity_of_all", FLOP/byte, stands in the points
+    that have a workspace, too, of either kernel: like is compared with like.
     """
     points = [
         {
             **r.sizes,
             "intensity": r.intensity,
-            **({"intensity_of_all": r.intensity_of_all} if r.workspace_bytes and r.exact else {}),
+            **({"intensity_of_all": r.intensity_of_all} if r.workspace_bytes else {}),
             "flops_per_s": None,
             "seconds": None,
         }
@@ -57,6 +57,9 @@ def finding(card: str, kernel: str, rows: Sequence[CountedRow], wrong: Sequence[
             range=_range([r.intensity for r in wrong]),
             times=max(r.counted_bytes / r.formula_bytes for r in wrong),
         )
+        beside = [r.intensity_of_all for r in wrong if r.workspace_bytes]
+        if beside:
+            words += " " + say("With its workspace that one is at {range}.", range=_range(beside))
     return words
 
 

@@ -106,7 +106,7 @@ STATEMENTS: dict[str, dict[str, Callable[[], None]]] = {
     },
     "02-linear-layers.ipynb": {
         "the matrix instruction on one chip changes with": so.the_fast_instruction_needs_64_rows,
-        "the fast matrix instruction needs at least 64 rows": so.the_fast_instruction_needs_64_rows,
+        "the fast matrix instruction needs a tile of 64 rows": so.the_fast_instruction_needs_64_rows,
     },
     "03-prefill-and-decode.ipynb": {
         "multiplies them in registers": so.the_sum_stays_in_registers("mlp", "gate and up"),

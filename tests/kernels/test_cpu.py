@@ -63,14 +63,43 @@ def test_a_burst_of_other_work_spoils_a_round_and_not_a_point():
 
 def test_rates_are_those_of_a_machine(line):
     assert 1e8 < line.copy < 1e13 and 1e8 < line.triad < 1e13 and 1e8 < line.read < 1e13
-    assert line.ceilings.peak == max(p["flops_per_s"] for p in (*line.dial, *line.linear))
+    assert line.ceilings.peak == line.product and 1e8 < line.product < 1e15
     assert line.rate(256) == line.linear[-1]["flops_per_s"]
 
 
-def test_no_point_lies_above_the_roof_that_it_is_drawn_under(line):
-    roof = line.ceilings.roof("here")
-    for p in (*line.dial, *line.linear):
-        assert p["flops_per_s"] <= roof.attainable(p["intensity"]) * (1 + 1e-9)
+def under(line, *, bandwidth=1e20, peak=1e20, dial=None):
+    """The same run with other streams and another product, and a dial of these rates."""
+    turned = line.dial if dial is None else dialled(line, *dial).dial
+    streams = {"copy": bandwidth, "triad": bandwidth, "read": bandwidth}
+    return dataclasses.replace(line, **streams, product=peak, dial=turned)
+
+
+def roofs_in(figure):
+    return [
+        one for one in figure.axes[0].get_lines() if one.get_linestyle() == "-" and len(one.get_xdata()) == 3
+    ]
+
+
+def test_the_roof_is_made_of_none_of_the_points_that_are_drawn_under_it(line):
+    quick = tuple(dict(p, flops_per_s=1e30, bytes_per_s=1e30) for p in line.linear)
+    assert dataclasses.replace(line, linear=quick, dial=quick).ceilings == line.ceilings
+    assert set(line.ceilings.bandwidths) == {"torch copy", "torch triad", "torch read"}
+
+
+@pytest.mark.parametrize(
+    ("dial", "bandwidth", "peak", "said"),
+    [
+        ((4, 8, 16, 30, 32), 4.1, 33.0, "The roof is that of a stream"),
+        ((4, 8, 16, 24, 32), 4.1, 33.0, "No roof is drawn, since this run shows none."),
+        ((4, 8, 16, 30, 32), 2.0, 33.0, "No roof is drawn: a point lies at 2.00 times what"),
+    ],
+)
+def test_no_roof_is_drawn_where_the_run_denies_it(line, dial, bandwidth, peak, said):
+    figure = under(line, dial=dial, bandwidth=bandwidth, peak=peak).figure(
+        "dial", caption="It.", number="1.1"
+    )
+    assert said in figure.caption and said in figure.get_label()
+    assert bool(roofs_in(figure)) == said.startswith("The roof")
 
 
 def test_the_dial_turns_by_a_quarter_of_its_width(line):
@@ -166,9 +195,9 @@ def test_a_ridge_that_leaves_one_point_on_its_left_shows_no_slope(line):
 
 def test_the_dials_figure_says_in_caption_and_alt_text_what_its_run_showed(line):
     figure = line.figure("dial", caption="The dial.", number="1.1")
-    assert figure.caption == f"The dial. {line.finding_of('dial')}"
+    assert figure.caption.startswith(f"The dial. {line.finding_of('dial')} ")
     assert line.finding_of("dial") in figure.get_label()
-    assert line.figure("linear", caption="Rows.", number="2.1").caption == "Rows."
+    assert line.figure("linear", caption="Rows.", number="2.1").caption.startswith("Rows. ")
     assert line.finding_of("linear") == line.finding in line.figure("linear").get_label()
 
 

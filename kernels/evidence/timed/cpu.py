@@ -17,6 +17,7 @@ from kernels.evidence.timed.clocks import Clock, Timing, quieter
 LABEL = say("this CPU, torch")
 ROWS = (1, 2, 16, 64, 256)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256)  # of the dial: intensity is near width / 4
+SQUARE = 2048  # rows and columns of the product that gives the peak: far past any ridge
 STREAM = 2**25  # numbers that copy and triad move: larger than any cache
 ITEMSIZE = 4  # fp32: the one dtype whose speed is steady on CPUs
 ROUNDS = 2  # over all points of a sweep, so that a burst of other work spoils a round and not a point
@@ -43,6 +44,14 @@ def dial(clock: Clock, width: int, budget: float = 0.15, n: int = 2**24) -> dict
     x, w, y = torch.rand(m, width), torch.rand(width, width), torch.empty(m, width)
     timing = clock.time(lambda: torch.mm(x, w, out=y), budget)
     return timed_point(cost.linear(m, width, width, ITEMSIZE), timing, m=m, k=width, n=width)
+
+
+def product(clock: Clock, budget: float = 0.15, n: int = SQUARE) -> float:
+    """FLOP/s of one product of two n by n matrices in fp32."""
+    import torch
+
+    x, w, y = torch.rand(n, n), torch.rand(n, n), torch.empty(n, n)
+    return cost.linear(n, n, n, ITEMSIZE).flops / clock.time(lambda: torch.mm(x, w, out=y), budget).seconds
 
 
 def forms(x: Any, w: Any) -> dict[str, Callable[[], Any]]:
