@@ -1,6 +1,7 @@
 """Rows of others against the floors: none below one without a reason, bad tables refused."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -259,3 +260,9 @@ def test_the_page_shows_where_the_books_own_laws_miss():
     assert sum(int(row[1].replace(",", "")) for row in shown.cells) == 177 + 244
     fitted = [row for row in shown.cells if row[2]]
     assert all(float(row[3].split()[0]) < 4 < float(row[2].split()[0]) for row in fitted)
+
+
+def test_chapter_01_says_how_many_rows_lay_below_their_floor_since_the_l2_cache_held_them():
+    text = (Path(__file__).parents[2] / "chapters" / "01-roofline.ipynb").read_text(encoding="utf-8")
+    assert "some forty thousand rows of [Against the world]" in text
+    assert round(digest.reasons(digest.groups())["fits_in_l2"], -4) == 40_000
