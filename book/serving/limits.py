@@ -64,12 +64,16 @@ def throughput_ceiling(d: Deployment, context: Number) -> Number:
 def attention_equals_linear(d: Deployment) -> float:
     """The prompt length at which causal attention takes as many FLOPs as the products with weights.
 
-    L = P / (D H d), with 2 P FLOPs a token. With sliding windows, the root of the quadratic that
+    L = P / (D H d), with 2 P FLOPs a token. With count="read" P is without the head, whose products only a
+    prompt's last token needs; that one's are left out. With sliding windows, the root of the quadratic that
     the full layers leave; infinite if there are none and the windows are too narrow. With chunks it is
     exact at whole ones, and a little short in between.
     """
     m, a = d.model, d.model.attention
-    per_token = cost.weight_flops(active_parameters(m, d.count))
+    read = active_parameters(m, d.count)
+    if d.count == "read":  # the head is wanted once a prompt, as in `prefill`: nothing a token
+        read = read - m.parameter_parts["head"]
+    per_token = cost.weight_flops(read)
     square = prefill_attention_flops(m, 1)  # FLOPs of all layers per L^2, no window being full yet
     plain = per_token / square
     if not a.window or plain <= a.window:

@@ -259,6 +259,15 @@ def test_attention_overtakes_the_linear_layers(model, tokens):
     assert found == near(m.parameters / (m.layers * m.heads * m.head_dim)) == near(tokens, abs=1)
 
 
+@pytest.mark.parametrize(("model", "tokens"), [("llama3.1-8b", 53_249), ("llama3.1-70b", 104_450)])
+def test_attention_overtakes_sooner_where_the_head_is_charged_once(model, tokens):
+    d = h100(model)
+    found = serving.attention_equals_linear(d)
+    assert found == near(tokens, abs=2)
+    step = serving.prefill(d, found)
+    assert step.attention.flops == near(step.linear.flops, rel=1e-4)
+
+
 @pytest.mark.parametrize("model", ["gemma2-9b", "gemma3-27b", "gpt-oss-20b", "deepseek-v3"])
 def test_attention_overtakes_with_windows_and_latents_too(model):
     d = at_any_length(deploy(model, "h200_sxm", count="all"))
