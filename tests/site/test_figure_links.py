@@ -15,6 +15,8 @@ import sys
 sys.path[:0] = [{str(ROOT)!r}, {str(EXTENSIONS)!r}]
 extensions = ["myst_parser", "figure_links"]
 exclude_patterns = ["_build"]
+# Said here: another Sphinx of the same process may have left its own for .md.
+source_suffix = {{".rst": "restructuredtext", ".md": "markdown"}}
 """
 TWO = """# Two
 
