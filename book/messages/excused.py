@@ -42,6 +42,7 @@ EXCUSED: tuple[Excuse, ...] = (
     ("labs/grading/trusted_process.py", "", "an instructor's command"),
     # messages of exceptions, put together before they are raised
     ("book/catalog/", "", "an error in a file of the catalog"),
+    ("book/serving/asked.py", "_count", "the message of an exception"),
     ("book/widgets/self_check.py", "problems", "an error in a chapter, for its test"),
     ("book/widgets/choice.py", "problems", "an error in a chapter, for its test"),
     ("book/widgets/slider_trait.py", "Position.validate", "the message of an exception"),

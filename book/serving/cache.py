@@ -131,5 +131,14 @@ def kv_capacity(d: Deployment, **memory: Number) -> Number:
 
 def sequences(d: Deployment, context: Number, **memory: Number) -> Number:
     """B_max: whole sequences of `context` tokens that fit at once. Arguments as for `cache_bytes`."""
-    each = kv_bytes(d.model, context, d.kv_itemsize) * kv_share(d.model, d.gpus)
-    return cache_bytes(d, **memory) // each
+    return cache_bytes(d, **memory) // _each(d, context)
+
+
+def mean_sequences(d: Deployment, context: Number, **memory: Number) -> Number:
+    """B_max with its fraction, for a mean over sequences that hold `context` tokens on average."""
+    return cache_bytes(d, **memory) / _each(d, context)
+
+
+def _each(d: Deployment, context: Number) -> Number:
+    """Bytes of each card that a sequence takes."""
+    return kv_bytes(d.model, context, d.kv_itemsize) * kv_share(d.model, d.gpus)

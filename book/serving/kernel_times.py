@@ -28,8 +28,14 @@ from book.say import say
 VERSIONS = MappingProxyType({"vLLM": "0.24.0", "TensorRT-LLM": "1.3.0rc20"})
 ATTENTION_ENGINE = "vLLM"  # the one whose decode attention was measured
 HEADS, HEAD_DIM = 64, 128  # of the prompt that was measured
-# bytes of a stored weight: the format that was measured
-WEIGHT_DTYPES: Mapping[float, str] = {1.0: "fp8", 2.0: "bf16"}
+# bytes of a stored weight and what it is multiplied in ("": not said): the format that was measured
+WEIGHT_DTYPES: Mapping[tuple[float, str], str] = {
+    (1.0, ""): "fp8",
+    (1.0, "fp8"): "fp8",
+    (2.0, ""): "bf16",
+    (2.0, "bf16"): "bf16",
+    (2.0, "fp16"): "bf16",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +81,19 @@ class KernelTimes:
     version: str
     dtype: str = "fp8"
 
-    @cached_property
+    @property
     def _products(self) -> Mapping[tuple[int, int], Curve]:
-        """(n, k): {rows: seconds}."""
+        """(n, k): {rows: seconds}. Raises NoTable."""
+        if not self._found:
+            raise NoTable(self._missing("matrix products in " + self.dtype))
+        return self._found
+
+    @cached_property
+    def _found(self) -> Mapping[tuple[int, int], Curve]:
         found: dict[tuple[int, int], dict[float, float]] = defaultdict(dict)
         for row in gemm_shards.rows():
             if self._ours(row) and row["dtype"] == self.dtype:
                 found[row["n"], row["k"]][row["m"]] = row["seconds"]
-        if not found:
-            raise NoTable(self._missing("matrix products in " + self.dtype))
         return {shape: curve(times) for shape, times in found.items()}
 
     @cached_property
@@ -194,14 +204,25 @@ def _decodes(accelerator: str, cache_dtype: str) -> Mapping[int, Curve]:
 
 @lru_cache(maxsize=32)
 def tables(
-    accelerator: str, engine: str = "vLLM", weight_itemsize: float = 1, version: str = ""
+    accelerator: str,
+    engine: str = "vLLM",
+    weight_itemsize: float = 1,
+    version: str = "",
+    arithmetic: str = "",
 ) -> KernelTimes:
     """The tables of a card and an engine, at the version that the law uses unless another is named.
 
-    An engine that has none is told by vLLM's. The format is that of the stored weight, where measured.
+    An engine that has none is told by vLLM's. The format is that of the stored weight, where measured
+    with this arithmetic.
     """
     engine = engine if engine in VERSIONS else "vLLM"
-    dtype = WEIGHT_DTYPES.get(weight_itemsize, "none")
+    dtype = WEIGHT_DTYPES.get((weight_itemsize, arithmetic))
+    if dtype is None:
+        dtype = say(
+            "{arithmetic} with {bits:g} bits a weight",
+            arithmetic=arithmetic or say("products"),
+            bits=8 * weight_itemsize,
+        )
     return KernelTimes(accelerator, engine, version or VERSIONS[engine], dtype)
 
 

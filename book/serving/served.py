@@ -5,247 +5,238 @@
     >>> found = predict([row])[0]
     >>> found.tpot, found.ttft, found.borrowed
 
-A row is a mapping with those eight names. `tpot_s` and `ttft_s`, if it has them, are not looked at. The
-law is fitted to the rows of Llama-3.1-70B on H100 and H200 (`book.catalog.measured.steps`). Another model
-has its own floors and shapes, and an overhead in proportion to its layers; another card or engine is told
-by the nearest group, and the prediction says so.
+A row is a mapping with those eight names (`asked`), perhaps kv_itemsize and gathered_steps besides. `tpot_s`
+and `ttft_s`, if it has them, are not looked at. The law is fitted to rows of Llama-3.1-70B (`groups`).
+Another model has its own floors and shapes, and an overhead in proportion to its layers; another card or
+engine is told by the nearest group. The prediction says what is not the row's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from types import MappingProxyType
 
 from book import catalog
+from book.catalog import Accelerator
 from book.catalog.measured import steps
+from book.catalog.names import UnknownName
 from book.say import say
-from book.serving.deployment import Deployment, deploy
-from book.serving.fitting import Fitted, fit_columns
+from book.serving.asked import DEFAULT_MODEL, Row, asked, stored
+from book.serving.deployment import Deployment
+from book.serving.groups import (
+    GROUPS,
+    QUEUE,
+    SHORTEST,
+    Group,
+    cell,
+    deployed,
+    first_wait,
+    fitted,
+    fitted_first_token,
+    floor_of,
+    group,
+    lengths,
+    rows,
+    terms_of,
+)
 from book.serving.kernel_times import plain
-from book.serving.phases import decode_step
-from book.serving.step_terms import Terms, lone_prompt, step_terms
-from book.serving.term_law import FirstToken, TermFit, TermLaw, first_wave, fit_terms
+from book.serving.phases import prefill
+from book.serving.step_terms import Terms
+from book.serving.term_law import FirstToken, TermLaw
 
-Row = Mapping[str, Any]
-
-SHORTEST = 0.8  # of the nominal length: lengths are drawn evenly from there to the nominal one
-QUEUE = (
-    5.0  # seconds: a row whose first token takes longer has a queue for memory in it, which no law here tells
-)
-WAITED_STEPS = 20  # for which TensorRT-LLM's runs of equal lengths on less than 8 cards gathered prompts
-DEFAULT_MODEL = "llama3.1-70b"
-
-
-@dataclass(frozen=True)
-class Group:
-    """The rows of one engine on one card. kv_itemsize: bytes of a cached number. chunk: tokens of a step.
-
-    The cache's format isn't in the rows' columns. It can be told from how many sequences ran at once where
-    there was a queue (Little's law: users / (1 + TTFT / (outputs TPOT))), against what fits in either format.
-    reserves: the engine admits a request only if its whole answer will fit.
-    """
-
-    accelerator: str
-    engine: str
-    kv_itemsize: float
-    chunk: int
-    reserves: bool
-
-    @property
-    def name(self) -> str:
-        """As in "H100 SXM, vLLM"."""
-        return f"{catalog.accelerator(self.accelerator).short_name}, {self.engine}"
-
-
-GROUPS = (
-    Group("h100_sxm", "vLLM", 2, 8192, False),
-    Group("h200_sxm", "vLLM", 1, 8192, False),
-    Group("h200_sxm", "TensorRT-LLM", 1, 16384, True),
-)
-
-
-NEAREST = GROUPS[1]  # of an engine that has no group, on a card that has none
-# Other people's names of formats and engines. Scales of FP8 blocks add 0.006 %.
-FORMATS = {
-    "fp8_block": "fp8",
-    "fp8_static": "fp8",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "int8_wo": "int8",
-    "int4_wo": "int4_g128",
-    "w4afp8": "int4_g128",
-    "w4a16_mxfp4": "mxfp4",
-}
-ENGINES = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "tensorrt-llm": "TensorRT-LLM", "sglang": "SGLang"}
+__all__ = [
+    "GROUPS",
+    "QUEUE",
+    "SHORTEST",
+    "Group",
+    "Prediction",
+    "Row",
+    "cell",
+    "deployed",
+    "first_wait",
+    "fitted",
+    "fitted_first_token",
+    "floor_of",
+    "group",
+    "law_for",
+    "lengths",
+    "missed_of_the_8b",
+    "predict",
+    "rows",
+    "terms_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Seconds of a row. terms: of its step. borrowed: a sentence for all that is told by another's."""
+    """Seconds of a row. terms: of its step. borrowed: a sentence for all that is told by another's.
+
+    ttft: None where not all users fit at once: they queue for memory, which no law here tells. `queue` is
+    then the sentence that says so, else "".
+    """
 
     tpot: float
-    ttft: float
+    ttft: float | None
     terms: Terms
     law: TermLaw
     borrowed: tuple[str, ...] = ()
-
-
-def group(accelerator: str, engine: str) -> Group:
-    """The group of these rows, or the nearest: the same engine first, then the same card."""
-    return min(GROUPS, key=lambda g: (g.engine != engine, g.accelerator != accelerator, g != NEAREST))
-
-
-def rows(of: Group) -> tuple[Row, ...]:
-    """The measured rows of Llama-3.1-70B in a group."""
-    return tuple(
-        r for r in steps.llama_70b() if (r["accelerator"], r["engine"]) == (of.accelerator, of.engine)
-    )
-
-
-def deployed(row: Row, kv_itemsize: float | None = None) -> Deployment:
-    """The deployment of a row. weights: a format of the catalog. Raises what `deploy` raises."""
-    weights = row.get("weights") or "bf16"  # where a source doesn't say, the plainest
-    weights = FORMATS.get(weights, weights)
-    like = group(row["accelerator"], row["engine"])
-    cache = (
-        kv_itemsize or row.get("kv_itemsize") or (like.kv_itemsize if catalog.itemsize(weights) <= 1 else 2)
-    )
-    card = catalog.accelerator(row["accelerator"])
-    arithmetic = weights if weights in card.peaks else card.default_dtype
-    return deploy(
-        row.get("model") or DEFAULT_MODEL,
-        card,
-        weight_itemsize=catalog.effective_itemsize(weights),
-        kv_itemsize=cache,
-        gpus=row["gpus"],
-        dtype=arithmetic,
-    )
-
-
-def lengths(row: Row, shortest: float = SHORTEST) -> tuple[float, float]:
-    """Mean tokens of a prompt and of an answer, drawn evenly from `shortest` of the nominal to all of it."""
-    mean = (1 + shortest) / 2
-    return mean * row["input_tokens"], mean * row["output_tokens"]
-
-
-def terms_of(
-    row: Row, *, version: str = "", kv_itemsize: float | None = None, shortest: float = SHORTEST
-) -> Terms:
-    """The terms of a row's mean step. version: of the tables. Raises ValueError where the row can't be."""
-    like = group(row["accelerator"], row["engine"])
-    prompt, output = lengths(row, shortest)
-    return step_terms(
-        deployed(row, kv_itemsize),
-        row["concurrency"],
-        prompt + output / 2,
-        output,
-        engine=row["engine"],
-        version=version,
-        chunk=like.chunk,
-        held=prompt + (output if like.reserves else output / 2),
-        stand_in=like.accelerator,
-    )
-
-
-def cell(row: Row) -> tuple[int, int]:
-    """Rows of equal cards and users err together: the bootstrap draws them together."""
-    return row["gpus"], row["concurrency"]
-
-
-def first_wait(row: Row, shortest: float = SHORTEST) -> float:
-    """Seconds of prompts that the mean request waits for, its own included, by tables."""
-    like = group(row["accelerator"], row["engine"])
-    prompt, _ = lengths(row, shortest)
-    return first_wave(row["concurrency"]) * lone_prompt(
-        deployed(row), prompt, row["engine"], like.chunk, like.accelerator
-    )
-
-
-def gathered_steps(row: Row) -> int:
-    """Steps that TensorRT-LLM's runs waited to gather prompts; the rows show it in their TTFT."""
-    gathers = (
-        row["engine"] == "TensorRT-LLM" and row["gpus"] < 8 and row["input_tokens"] == row["output_tokens"]
-    )
-    return WAITED_STEPS if gathers else 0
-
-
-@lru_cache(maxsize=8)
-def fitted(of: Group, version: str = "") -> TermFit:
-    """The law of a group's rows, with its intervals and held-out errors."""
-    ours = rows(of)
-    return fit_terms(
-        [terms_of(r, version=version) for r in ours], [r["tpot_s"] for r in ours], [*map(cell, ours)]
-    )
-
-
-def floor_of(row: Row) -> float:
-    """Seconds of the floor as a data sheet tells it: all users at nominal lengths, a 16-bit cache."""
-    d = deployed(row, kv_itemsize=2)
-    return plain(decode_step(d, row["concurrency"], row["input_tokens"] + row["output_tokens"] / 2).time)
-
-
-@lru_cache(maxsize=8)
-def fitted_first_token(of: Group) -> Fitted:
-    """slope and start of a group's TTFT, over its rows without a queue for memory."""
-    ours = [r for r in rows(of) if r["ttft_s"] < QUEUE]
-    return fit_columns(
-        {"slope": [first_wait(r) for r in ours], "start": [1.0] * len(ours)},
-        [r["ttft_s"] for r in ours],
-        given=[gathered_steps(r) * r["tpot_s"] for r in ours],
-        cells=[*map(cell, ours)],
-        lowest={"slope": 1, "start": 0},
-    )
+    queue: str = ""
 
 
 def predict(of: Iterable[Row]) -> list[Prediction | str]:
-    """TPOT and TTFT of each row, or the sentence that says why there is none."""
+    """TPOT and TTFT of each row, or the sentence that says why there is none.
+
+    No time is below its own floor, and no card is told slower than one that has less of everything.
+    gathered_steps: steps for which prompts are gathered before they run, if a row says so.
+    """
     return [_predicted(row) for row in of]
 
 
 def _predicted(row: Row) -> Prediction | str:
-    absent = [
-        n
-        for n in ("accelerator", "engine", "gpus", "concurrency", "input_tokens", "output_tokens")
-        if n not in row
-    ]
-    if absent:
-        return say("The row has no {names}: give what a prediction is about.", names=", ".join(absent))
     try:
-        row = _named_as_here(row)
-        like = group(row["accelerator"], row["engine"])
-        terms, law = terms_of(row), fitted(like).law
-        told = fitted_first_token(like).factors
-        tpot = plain(law(terms))
-        first = FirstToken(told["slope"], told["start"])(first_wait(row)) + gathered_steps(row) * tpot
-    except (ValueError, LookupError) as refused:
+        return _in_order(asked(row))
+    except (ValueError, UnknownName) as refused:
         return str(refused)
-    return Prediction(tpot, plain(first), terms, law, (*_told_by(row, like), *terms.borrowed))
 
 
-def _named_as_here(row: Row) -> Row:
-    """The row with the catalog's names and whole numbers. Raises ValueError for what can't be served."""
-    counts = {name: int(row[name]) for name in ("gpus", "concurrency", "input_tokens", "output_tokens")}
-    for name, value in counts.items():
-        if value < 1:
-            raise ValueError(f"{name} = {value}: give a whole number, at least 1.")
-    heads = catalog.model(row.get("model") or DEFAULT_MODEL).heads
-    if heads % counts["gpus"]:
-        raise ValueError(
-            f"gpus = {counts['gpus']}: {heads} query heads can't be dealt out evenly; use a divisor of it."
-        )
-    engine = ENGINES.get(str(row["engine"]).lower(), row["engine"])
-    return {**row, **counts, "accelerator": catalog.accelerator(row["accelerator"]).id, "engine": engine}
+def _in_order(row: Row) -> Prediction:
+    """By the law, and kept between the groups' cards that have more of everything, and less.
 
-
-def _told_by(row: Row, like: Group) -> Sequence[str]:
-    if (row["accelerator"], row["engine"]) == (like.accelerator, like.engine):
-        return ()
-    said = say(
-        "The law of {group} tells {engine} on {card}.",
-        group=like.name,
-        engine=row["engine"],
-        card=row["accelerator"],
+    Each group has a law of its own, so the laws alone may tell that a better card is slower. Rows of the kind
+    that was fitted stay as they are; else the lesser card gives way.
+    """
+    found, d = _by_law(row), deployed(row)
+    if _fitted_to(row, d) or found.queue:
+        return found
+    card, cards = (
+        d.accelerator,
+        [catalog.accelerator(name) for name in dict.fromkeys(g.accelerator for g in GROUPS)],
     )
-    return (said,)
+    for other in cards:
+        theirs = {**row, "kv_itemsize": d.kv_itemsize, "accelerator": other.id}
+        better = _has_more(other, card)
+        if not better and not _has_more(card, other):
+            continue
+        if not better and card in cards and not _fitted_to(theirs, deployed(theirs)):
+            continue
+        told = _in_order(theirs)
+        found = found if told.queue else _no_better(found, told, max if better else min, other)
+    return found
+
+
+def _has_more(card: Accelerator, other: Accelerator) -> bool:
+    """Whether a card has no less of anything than another card: bandwidth, memory, link, and each peak."""
+
+    def numbers(c: Accelerator) -> tuple[float, ...]:
+        return c.bandwidth, c.usable, c.interconnect_bandwidth or 0, *(c.peaks.get(p, 0) for p in other.peaks)
+
+    pairs = zip(numbers(card), numbers(other), strict=True)
+    return card != other and all(mine >= theirs for mine, theirs in pairs)
+
+
+def _no_better(found: Prediction, told: Prediction, worse: Callable, other: Accelerator) -> Prediction:
+    times = {"tpot": worse(found.tpot, told.tpot), "ttft": worse(found.ttft, told.ttft)}
+    names = [name.upper() for name, time in times.items() if time != getattr(found, name)]
+    if not names:
+        return found
+    words, card = " / ".join(names), other.short_name
+    if worse is max:
+        text = say(
+            "{times} would be less than on {card}, which has more of everything: told as there.",
+            times=words,
+            card=card,
+        )
+    else:
+        text = say(
+            "{times} would be more than on {card}, which has less of everything: told as there.",
+            times=words,
+            card=card,
+        )
+    return replace(found, **times, borrowed=(*found.borrowed, text))
+
+
+def _by_law(row: Row) -> Prediction:
+    like, d, terms = group(row["accelerator"], row["engine"]), deployed(row), terms_of(row)
+    law, told = law_for(like, d.kv_itemsize), fitted_first_token(like).factors
+    tpot = plain(law(terms))
+    first = FirstToken(told["slope"], told["start"])(first_wait(row))
+    first = max(first, plain(prefill(d, lengths(row)[0]).time)) + (row.get("gathered_steps") or 0) * tpot
+    borrowed = [*_told_by(row, like, d), *terms.borrowed]
+    if law.below_its_floor(terms):
+        borrowed.append(say("The law's terms add up to less than the step's floor: the floor is told."))
+    queue = ""
+    if terms.sequences < row["concurrency"]:
+        queue = say(
+            "{fits:.1f} of {users} users fit at once; the others queue for memory, which no law here tells.",
+            fits=terms.sequences,
+            users=row["concurrency"],
+        )
+    return Prediction(tpot, None if queue else plain(first), terms, law, tuple(borrowed), queue)
+
+
+def _fitted_to(row: Row, d: Deployment) -> bool:
+    """Whether a row is of the kind that its group's law was fitted to: card, engine, model and formats."""
+    like = group(row["accelerator"], row["engine"])
+    own = (like.accelerator, like.engine) == (row["accelerator"], row["engine"])
+    formats = stored(row.get("weights") or "") == "fp8" and d.kv_itemsize == like.kv_itemsize
+    return own and formats and d.model == catalog.model(DEFAULT_MODEL)
+
+
+@lru_cache(maxsize=16)
+def law_for(like: Group, kv_itemsize: float) -> TermLaw:
+    """A group's law, with the cache's factor of rows whose cache has this format: see `of_the_cache`."""
+    return replace(fitted(like).law, cache=fitted(of_the_cache(like, kv_itemsize)).law.cache)
+
+
+def of_the_cache(like: Group, kv_itemsize: float) -> Group:
+    """The group whose factor tells a cache of this format: its own, else the first with that format."""
+    if like.kv_itemsize == kv_itemsize:
+        return like
+    return next(g for g in GROUPS if g.kv_itemsize == kv_itemsize)
+
+
+def _told_by(row: Row, like: Group, d: Deployment) -> Iterator[str]:
+    """One sentence for each thing in which a row differs from those that its law was fitted to."""
+    own = (row["accelerator"], row["engine"]) == (like.accelerator, like.engine)
+    if not own:
+        yield say(
+            "The law of {group} tells {engine} on {card}.",
+            group=like.name,
+            engine=row["engine"],
+            card=row["accelerator"],
+        )
+    fitted_to = catalog.model(DEFAULT_MODEL)
+    if d.model != fitted_to:
+        yield say(
+            "The law was fitted to {model}'s {layers} layers: its constant goes by the layers, {count} here. "
+            "Rows of Llama-3.1-8B, the only other model tried, were missed by: {misses}.",
+            model=fitted_to.name,
+            layers=fitted_to.layers,
+            count=d.model.layers,
+            misses=", ".join(f"{name} {miss:.0%}" for name, miss in missed_of_the_8b().items()),
+        )
+    if row.get("weights") is None:
+        yield say("The row doesn't say how its weights are stored: 16 bits are assumed.")
+    elif stored(row["weights"]) != "fp8":
+        yield say("The factors were fitted to FP8 weights; these are {weights}.", weights=row["weights"])
+    bits = round(8 * d.kv_itemsize)
+    if row.get("kv_itemsize") is None and not _fitted_to(row, d):
+        yield say("The row doesn't say how its cache is stored: {bits} bits a number are assumed.", bits=bits)
+    other = of_the_cache(like, d.kv_itemsize)
+    if other != like:
+        yield say("The rate of a {bits}-bit cache is that of {group}.", bits=bits, group=other.name)
+
+
+@lru_cache(maxsize=1)
+def missed_of_the_8b() -> Mapping[str, float]:
+    """{card, engine: mean |told / measured - 1| of the TPOT} of all measured rows of Llama-3.1-8B."""
+    found: dict[str, list[float]] = {}
+    for row in steps.llama_8b():
+        row = {**row, "model": "llama3.1-8b"}
+        like = group(row["accelerator"], row["engine"])
+        told = law_for(like, deployed(row).kv_itemsize)(terms_of(row))
+        name = f"{catalog.accelerator(row['accelerator']).short_name}, {row['engine']}"
+        found.setdefault(name, []).append(abs(plain(told) / row["tpot_s"] - 1))
+    return MappingProxyType({name: sum(each) / len(each) for name, each in found.items()})

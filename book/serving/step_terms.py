@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import ceil
+from math import ceil, inf
 
 from book import cost
-from book.catalog import Model, NoLink
+from book.catalog import Model
 from book.cost import Number
 from book.roofline import least
 from book.say import say
-from book.serving.cache import kv_capacity
-from book.serving.deployment import Deployment, deploy
+from book.serving.cache import mean_sequences
+from book.serving.deployment import Deployment, deploy, possible
 from book.serving.kernel_times import HEAD_DIM, HEADS, KernelTimes, NoTable, plain, shards, tables
 from book.serving.phases import decode_step, prefill, prefill_attention_flops
 
@@ -63,7 +63,8 @@ def reached(d: Deployment, batch: Number, held: Number) -> Number:
 
     Raises ValueError if not one fits: such a step is never taken.
     """
-    fits = kv_capacity(d) / held
+    possible(d.model, batch=batch)
+    fits = mean_sequences(d, held)
     if not plain(fits) >= 1:
         raise ValueError(
             f"batch = {batch}: {d.model.name} on {d.gpus} x {d.accelerator.name} has no room for one "
@@ -80,6 +81,12 @@ def prompts_beside(sequences: Number, outputs: Number, rounds: float = ROUNDS) -
     that wait is time to first token, not between tokens. `rounds` endless: a steady state.
     """
     return (1 - 1 / (2 * rounds)) * (sequences - 1) / outputs
+
+
+def one_request(rounds: float) -> None:
+    """Raise ValueError for less than one request a user; an endless number is a steady state."""
+    if not rounds >= 1:
+        raise ValueError(f"rounds = {rounds}: requests that each user sends; give 1 or more.")
 
 
 def step_terms(
@@ -102,9 +109,13 @@ def step_terms(
     held: tokens for which the engine makes room, if more than the context. version: of the tables.
     stand_in: a card whose tables tell what this card's don't; by default floors do.
 
-    Raises ValueError if no sequence fits, or the answer is longer than the context says.
+    Raises ValueError if no sequence fits, the answer is longer than the context says or has no token, a user
+    sends no request, or cards have no link to each other.
     """
-    table = _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize), version), stand_in)
+    one_request(rounds)
+    if outputs is not None and not 1 <= outputs < inf:
+        raise ValueError(f"outputs = {outputs}: tokens of a whole answer; give 1 or more, or None.")
+    table = _Tables(_own(d, engine, version), stand_in)
     sequences = plain(reached(d, batch, held or context))
     step = decode_step(d, max(sequences, 1), context)
     rows = _more_rows(d, table, sequences)
@@ -135,7 +146,8 @@ def lone_prompt(
     d: Deployment, length: float, engine: str = "vLLM", chunk: int = CHUNK, stand_in: str = ""
 ) -> float:
     """Seconds of a prompt that shares its steps with nobody; by tables, or as `step_terms` without them."""
-    table = _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize)), stand_in)
+    possible(d.model, length=length)
+    table = _Tables(_own(d, engine), stand_in)
     chunks = ceil(length / chunk)
     try:
         work = chunks * _products(d, table, length / chunks)
@@ -143,6 +155,10 @@ def lone_prompt(
     except NoTable as missing:
         work = plain(prefill(d, length).time) * table.instead(str(missing), length)
     return plain(work + chunks * _all_reduces(d, table, length / chunks))
+
+
+def _own(d: Deployment, engine: str, version: str = "") -> KernelTimes:
+    return tables(d.accelerator.id, engine, plain(d.weight_itemsize), version, arithmetic=d.dtype)
 
 
 @dataclass(frozen=True)
@@ -177,14 +193,14 @@ def _over_the_floor(card: str, engine: str, length: float) -> float:
 
 def products_of(d: Deployment, rows: float, engine: str = "vLLM") -> float:
     """Seconds of all layers' products with weights, by tables. Raises kernel_times.NoTable without them."""
-    return _products(d, _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize))), rows)
+    return _products(d, _Tables(_own(d, engine)), rows)
 
 
 def prompt_beside(
     d: Deployment, length: float, beside: float, engine: str = "vLLM", chunk: int = CHUNK
 ) -> float:
     """Seconds that a whole prompt adds to the steps that carry it beside `beside` tokens of other users."""
-    table = _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize)))
+    table = _Tables(_own(d, engine))
     return _prompt_beside(d, length, beside, table, chunk)
 
 
@@ -202,7 +218,7 @@ def chunk_time(
 
     done: its tokens before these, which they look back on. All of it comes on top of the step, in turn.
     """
-    table = _Tables(tables(d.accelerator.id, engine, plain(d.weight_itemsize)))
+    table = _Tables(_own(d, engine))
     return _part_of_a_prompt(d, tokens, done, length, beside, table)
 
 
@@ -210,7 +226,8 @@ def _part_of_a_prompt(
     d: Deployment, tokens: float, done: float, length: float, beside: float, table: _Tables
 ) -> float:
     """By tables: the products of more rows less those of the step without them, a share of the prompt's
-    attention by its pairs of tokens, and all-reduces. With a table missing, floors for the first two.
+    attention by its pairs of tokens, and all-reduces. With a table missing, floors for the first two. Never
+    below nought: a table in which more rows take less time would give some of the step back.
     """
     share = (2 * done + tokens) * tokens / length**2
     try:
@@ -222,7 +239,7 @@ def _part_of_a_prompt(
         # The step has read its weights already; what a mixture reads more of them comes on top.
         more = prefill(d, tokens).weight_time - decode_step(d, max(beside, 1), 1).weight_time
         work = max(alone.compute_time * tokens / length, more) * table.instead(str(missing), length)
-    return plain(work + _all_reduces(d, table, beside + tokens) - _all_reduces(d, table, beside))
+    return max(0.0, plain(work + _all_reduces(d, table, beside + tokens) - _all_reduces(d, table, beside)))
 
 
 def _cache_dtype(d: Deployment) -> str:
@@ -240,6 +257,18 @@ def _products(d: Deployment, table: _Tables, rows: float) -> float:
     if d.model.experts is not None:
         raise NoTable(f"{d.model.name} has experts, and the tables of products have none.")
     cut = shards_of(d.model, int(d.gpus))
+    others = sum(not table.own.measured(n, k) for n, k in cut)
+    if others:
+        table.notes.append(
+            say(
+                "Cards that share {model}, {gpus} in number: of {all} products in a layer {others} were not "
+                "measured in that shape. Those that were tell them, as a + b n k.",
+                model=d.model.name,
+                gpus=int(d.gpus),
+                all=len(cut),
+                others=others,
+            )
+        )
     return d.model.layers * sum(plain(table.own.product(n, k, max(rows, 1))) for n, k in cut)
 
 
@@ -275,19 +304,17 @@ def _all_reduces(d: Deployment, table: _Tables, rows: float) -> float:
 
 
 def _without_a_table(d: Deployment, table: _Tables, gpus: int, size: float, missing: str) -> float:
+    """The stand-in's time, but no less than the floor of this card's own link. Raises NoLink without one."""
+    floor = plain(cost.all_reduce(size, gpus) / d.accelerator.link())
     if table.stand_in:
         try:
-            each = plain(tables(table.stand_in, table.own.engine).all_reduce(gpus, size))
+            lent = plain(tables(table.stand_in, table.own.engine).all_reduce(gpus, size))
+        except NoTable:
+            lent = 0.0  # nobody's over so many cards
+        if lent > floor:
             table.notes.append(
                 say("{missing} Those of {card} take their place.", missing=missing, card=table.stand_in)
             )
-            return each
-        except NoTable:
-            pass  # nobody's over so many cards
-    try:
-        each = cost.all_reduce(size, gpus) / d.accelerator.link()
-        table.notes.append(say("{missing} The floor of its link takes their place.", missing=missing))
-        return each
-    except NoLink as alone:
-        table.notes.append(say("{missing} {alone} They are left out.", missing=missing, alone=alone))
-        return 0.0
+            return lent
+    table.notes.append(say("{missing} The floor of its link takes their place.", missing=missing))
+    return floor

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from book.cost import Number
-from book.serving.deployment import Deployment
+from book.roofline import most
+from book.serving.deployment import Deployment, possible
 from book.serving.fitting import Fitted, fit_columns
 from book.serving.kernel_times import plain
-from book.serving.step_terms import CHUNK, ROUNDS, Terms, lone_prompt, step_terms
+from book.serving.step_terms import CHUNK, ROUNDS, Terms, lone_prompt, one_request, step_terms
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,10 @@ class TermLaw:
     layers: int = 0
 
     def parts(self, terms: Terms) -> dict[str, Number]:
-        """Seconds by name; they add up to the time. For another model the overhead goes by its layers."""
+        """Seconds by name; they add up to the time, unless that is the floor.
+
+        For another model the overhead goes by its layers.
+        """
         scale = terms.layers / self.layers if self.layers else 1.0
         return {
             "weights": self.weights * terms.weights,
@@ -50,8 +54,12 @@ class TermLaw:
         }
 
     def __call__(self, terms: Terms) -> Number:
-        """The predicted time of a step of these terms, seconds."""
-        return sum(self.parts(terms).values())
+        """The predicted time of a step of these terms, seconds: never less than its floor."""
+        return most(sum(self.parts(terms).values()), terms.floor)
+
+    def below_its_floor(self, terms: Terms) -> bool:
+        """Whether the parts add up to less than the step's floor: a term is missing."""
+        return bool(sum(self.parts(terms).values()) < terms.floor)
 
     def step(
         self, d: Deployment, batch: float, context: float, outputs: float | None = None, **more: Any
@@ -85,7 +93,12 @@ class FirstToken:
         chunk: int = CHUNK,
         rounds: float = ROUNDS,
     ) -> Number:
-        """Seconds from a request to its first token, on average, in a run of `batch` users."""
+        """Seconds from a request to its first token, on average, in a run of `batch` users.
+
+        Raises ValueError for no user, less than one request each, and a prompt that the model doesn't take.
+        """
+        possible(d.model, batch=batch, length=length)
+        one_request(rounds)
         return self(first_wave(batch, rounds) * lone_prompt(d, length, engine, chunk))
 
 

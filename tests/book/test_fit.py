@@ -243,3 +243,22 @@ def test_symbols_have_no_value_yet_and_pass():
     d = h100("llama2-7b", weight_itemsize=size, count="all")
     assert serving.decode_step(d, batch, 100).linear.bytes == catalog.model("llama2-7b").parameters * size
     serving.possible(d.model, batch=batch, context=gpus)
+
+
+@pytest.mark.parametrize("room", [{"memory": -5}, {"memory": 0}, {"reserve": -1e12}], ids=repr)
+def test_a_memory_that_can_not_be_is_refused(room):
+    (name, value), *_ = room.items()
+    for asked in (
+        lambda: fit(h100("llama3.1-8b"), 1, 1000, **room),
+        lambda: serving.cache_bytes(h100("llama3.1-8b"), **room),
+    ):
+        with pytest.raises(ValueError, match=f"{name} = {value:g}".replace("+", r"\+")):
+            asked()
+
+
+def test_the_room_for_sliding_windows_is_the_same_where_a_step_runs_and_where_it_fits():
+    from book.serving.step_terms import reached
+
+    d = h100("gemma3-27b", gpus=2)
+    fits = fit(d, 1, 100_000).sequences
+    assert fits >= 2 and int(reached(d, 10_000, 100_000)) == fits

@@ -3,14 +3,19 @@
 import numpy as np
 import pytest
 
-from book import catalog, serving
+from book import catalog, cost, serving
 from book.catalog.measured import steps
-from book.serving import kernel_times, served, step_law
+from book.serving import groups, kernel_times, served, step_law
 from book.serving.fitting import ImpossibleLaw, fit_columns, share_of_errors
 from book.serving.step_terms import prompts_beside, reached, step_terms
 from book.serving.term_law import FirstToken, TermLaw, first_wave
 
 by_group = pytest.mark.parametrize("of", served.GROUPS, ids=lambda g: g.name)
+
+
+def _shapes(sentence):
+    """Whether it says that a product's shape is told by other shapes, which the fitted rows' are too."""
+    return "as a + b n k" in sentence
 
 
 def h100(**options):
@@ -74,7 +79,7 @@ def test_the_terms_are_the_floor_and_what_it_leaves_out():
     assert (found.weights, found.cache) == (step.weight_time, step.kv_time)
     assert found.tables == found.rows + found.all_reduces + found.prompts
     assert step_terms(d, 16, 1382).prompts == 0 < found.prompts
-    assert not found.borrowed
+    assert [*map(_shapes, found.borrowed)] == [True]
 
 
 def test_other_peoples_prompts():
@@ -208,9 +213,156 @@ def test_the_caches_format_is_the_one_that_the_queue_shows(of):
 def test_rows_are_told_or_the_reason_is():
     rows = [dict(r) for r in steps.llama_70b()]
     found = served.predict(rows)
-    assert all(isinstance(p, served.Prediction) and not p.borrowed for p in found)
+    assert all(isinstance(p, served.Prediction) and all(map(_shapes, p.borrowed)) for p in found)
     missed = [abs(p.tpot / r["tpot_s"] - 1) for p, r in zip(found, rows, strict=True)]
     assert np.mean(missed) < 0.035 and max(missed) < 0.20
+
+
+ROW = {"model": "llama3.1-8b", "accelerator": "h100_sxm", "engine": "vLLM", "weights": "fp8", "gpus": 1}
+ROW |= {"concurrency": 16, "input_tokens": 1024, "output_tokens": 1024}
+ASKED = [
+    {"model": model, "weights": weights, "gpus": gpus, "concurrency": users, "input_tokens": prompt}
+    for model, weights, gpus, users, prompt in (
+        ("llama3.1-8b", "bf16", 1, 1, 1024),
+        ("llama3.1-8b", "fp8", 8, 64, 8192),
+        ("llama3.1-70b", "fp8", 2, 1024, 64),
+        ("llama3.1-70b", "bf16", 8, 4096, 64),
+    )
+]
+
+
+def told(**row):
+    """The prediction, or None where there is none."""
+    (found,) = served.predict([ROW | row])
+    return None if isinstance(found, str) else found
+
+
+@pytest.mark.parametrize("engine", ["vLLM", "TensorRT-LLM"])
+def test_no_time_is_below_its_floor_nor_any_term_below_nought(engine):
+    seen = 0
+    for card in catalog.accelerators():
+        for asked in ASKED:
+            found = told(accelerator=card.id, engine=engine, **asked)
+            if found is None:
+                continue
+            seen += 1
+            assert found.tpot >= found.terms.floor > 0 and found.terms.prompts >= 0
+            if found.ttft is not None:
+                prompt, _ = served.lengths(ROW | asked)
+                assert (
+                    found.ttft
+                    >= serving.prefill(served.deployed(ROW | asked | {"accelerator": card.id}), prompt).time
+                )
+    assert seen > 50
+
+
+def test_a_step_that_the_law_tells_below_its_floor_is_told_by_the_floor_and_it_is_said():
+    found = told(model="llama3.1-70b", accelerator="a100_80gb_sxm", gpus=2, concurrency=1024, input_tokens=64)
+    assert found.tpot == found.terms.floor > sum(found.law.parts(found.terms).values())
+    assert any("the floor is told" in sentence for sentence in found.borrowed)
+
+
+def more(card, other):
+    """No less of anything that a prediction looks at."""
+    rates = all(card.peaks.get(name, 0) >= rate for name, rate in other.peaks.items())
+    link = (card.interconnect_bandwidth or 0) >= (other.interconnect_bandwidth or 0)
+    return (
+        card != other and rates and link and card.bandwidth >= other.bandwidth and card.usable >= other.usable
+    )
+
+
+@pytest.mark.parametrize("engine", ["vLLM", "TensorRT-LLM"])
+@pytest.mark.parametrize("kv_itemsize", [1, 2])
+def test_a_card_that_has_more_of_everything_is_never_told_slower(engine, kv_itemsize):
+    cards = [c for c in catalog.accelerators() if c.vendor == "NVIDIA"]
+    pairs = [(a, b) for a in cards for b in cards if more(a, b)]
+    assert len(pairs) > 50
+    for asked in ASKED:
+        by_card = {
+            c.id: told(accelerator=c.id, engine=engine, kv_itemsize=kv_itemsize, **asked) for c in cards
+        }
+        both = [(by_card[a.id], by_card[b.id]) for a, b in pairs if by_card[a.id] and by_card[b.id]]
+        for better, lesser in both:
+            if not lesser.queue:  # else more run at once on the better card
+                assert better.tpot <= lesser.tpot * (1 + 1e-12) and better.ttft <= lesser.ttft * (1 + 1e-12)
+
+
+def test_the_rate_of_the_cache_goes_with_its_format_and_it_is_said():
+    for of in served.GROUPS:
+        laws = {size: served.law_for(of, size) for size in (1, 2)}
+        assert laws[of.kv_itemsize] == served.fitted(of).law
+        assert laws[2].cache == served.fitted(served.GROUPS[0]).law.cache
+    said = " ".join(told(accelerator="h200_sxm", weights="bf16").borrowed)
+    assert "16 bits a number are assumed" in said and "16-bit cache is that of H100 SXM, vLLM" in said
+
+
+def test_a_queue_for_memory_has_no_time_to_the_first_token():
+    found = told(model="llama3.1-70b", accelerator="h200_sxm", concurrency=64, input_tokens=8192)
+    assert found.terms.sequences < 64 and found.ttft is None and "queue for memory" in found.queue
+    alone = told(model="llama3.1-70b", accelerator="h200_sxm", concurrency=1)
+    assert alone.ttft > 0 and not alone.queue
+
+
+def test_prompts_are_gathered_only_if_the_row_says_so():
+    near = [told(engine="TensorRT-LLM", output_tokens=count) for count in (1023, 1024, 1025)]
+    assert max(p.ttft for p in near) < 1.05 * min(p.ttft for p in near)
+    gathered = told(engine="TensorRT-LLM", gathered_steps=groups.WAITED_STEPS)
+    assert gathered.ttft == pytest.approx(near[1].ttft + groups.WAITED_STEPS * near[1].tpot)
+    assert {r["gathered_steps"] for r in served.rows(served.GROUPS[2])} == {0, groups.WAITED_STEPS}
+
+
+def test_an_all_reduce_is_never_below_the_floor_of_the_cards_own_link():
+    for card in catalog.accelerators():
+        d = serving.deploy("llama3.1-8b", card, gpus=2)
+        if card.interconnect_bandwidth is None:
+            with pytest.raises(catalog.NoLink):
+                step_terms(d, 8, 1000, stand_in="h200_sxm")
+            continue
+        link = cost.all_reduce(8 * d.model.d_model * 2, 2) / card.link()
+        assert step_terms(d, 8, 1000, stand_in="h200_sxm").all_reduces >= 2 * d.model.layers * link
+    alone = next(c.id for c in catalog.accelerators() if c.interconnect_bandwidth is None)
+    (found,) = served.predict([ROW | {"accelerator": alone, "gpus": 2, "weights": "bf16"}])
+    assert "has no link" in found
+
+
+@pytest.mark.parametrize(
+    ("weights", "card", "arithmetic"),
+    [
+        ("int8_wo", "h100_sxm", "bf16"),
+        ("int4_wo", "h100_sxm", "bf16"),
+        ("int4", "a100_80gb_sxm", "bf16"),
+        ("w4afp8", "h100_sxm", "fp8"),
+        ("int8", "h100_sxm", "int8"),
+        ("fp8", "a100_80gb_sxm", "bf16"),
+    ],
+)
+def test_weight_only_formats_are_multiplied_in_16_bits(weights, card, arithmetic):
+    row = ROW | {"weights": weights, "accelerator": card}
+    assert served.deployed(row).dtype == arithmetic
+    assert not any("in none" in sentence for sentence in told(**row).borrowed)
+
+
+def test_what_is_borrowed_is_said():
+    said = " ".join(told(weights=None, accelerator="h200_sxm").borrowed)
+    assert "doesn't say how its weights are stored" in said and "missed by: " in said and "a + b n k" in said
+    assert "80 layers" in said and "32 here" in said
+    assert "fitted to FP8 weights; these are bf16" in " ".join(told(weights="bf16").borrowed)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"outputs": -5}, {"outputs": 0}, {"outputs": 922, "rounds": 0.1}, {"batch": 0}], ids=repr
+)
+def test_a_law_of_terms_refuses_what_can_not_be(asked):
+    (name, value) = list(asked.items())[-1]
+    asked = {"batch": 64, "outputs": 922} | asked
+    with pytest.raises(ValueError, match=f"{name} = {value}"):
+        serving.tpot(h100(gpus=4), context=2000, law=served.fitted(served.GROUPS[0]).law, **asked)
+
+
+@pytest.mark.parametrize(("length", "batch"), [(1000, -50), (10**7, 1), (0, 1)])
+def test_a_law_of_the_first_token_refuses_what_can_not_be(length, batch):
+    with pytest.raises(ValueError, match="batch = -50|length = "):
+        serving.ttft(h100(gpus=4), length, batch, FirstToken(1.2, 0.02))
 
 
 FEW = ("h100_sxm", "b200", "mi300x", "t4")
@@ -226,7 +378,8 @@ def test_any_model_on_any_card_is_told_or_refused_in_a_sentence(model, card):
     if isinstance(found, str):
         assert found.endswith(".") and len(found) > 40
     else:
-        assert found.tpot >= found.terms.weights and found.ttft > 0
+        assert found.tpot >= found.terms.floor
+        assert found.queue if found.ttft is None else found.ttft > 0
         assert found.borrowed
 
 
@@ -234,7 +387,7 @@ def test_other_peoples_names_are_understood():
     ours = dict(served.rows(served.GROUPS[2])[0])
     theirs = ours | {"accelerator": "H200 SXM", "engine": "trtllm", "weights": "fp8_block", "gpus": "1"}
     first, second = served.predict([ours, theirs])
-    assert (first.tpot, first.ttft) == (second.tpot, second.ttft) and not second.borrowed
+    assert (first.tpot, first.ttft) == (second.tpot, second.ttft) and all(map(_shapes, second.borrowed))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +399,26 @@ def test_other_peoples_names_are_understood():
         ("gpus", 3, "gpus = 3: 64 query heads"),
         ("concurrency", 0, "concurrency = 0"),
         ("input_tokens", 200_000, "131,072"),
+        ("input_tokens", 130_500, "input_tokens + output_tokens = 131,524"),
         ("output_tokens", 0, "output_tokens = 0"),
+        ("output_tokens", 1, "output_tokens = 1: give a whole number, at least 2"),
+        ("gpus", 1.5, "gpus = 1.5"),
+        ("gpus", True, "gpus = True"),
+        ("gpus", float("inf"), "gpus = inf"),
+        ("gpus", None, "gpus = None"),
+        ("gpus", [2], "gpus = [2]"),
+        ("gpus", "two", "gpus = 'two'"),
+        ("concurrency", 1.9, "concurrency = 1.9"),
+        ("kv_itemsize", 0, "kv_itemsize = 0: bytes of a cached number; give 1 (FP8) or 2 (16 bits)"),
+        ("kv_itemsize", 100, "kv_itemsize = 100"),
+        ("weights", ["fp8"], "weights = ['fp8']"),
+        ("engine", None, "engine = None"),
+        ("engine", "", "use one of vLLM, TensorRT-LLM, SGLang"),
+        ("engine", 5, "engine = 5"),
+        ("engine", ["vLLM"], "engine = ['vLLM']"),
+        ("engine", "vlm", "engine = 'vlm'"),
+        ("model", 8, "model = 8"),
+        ("accelerator", [1], "accelerator = [1]"),
     ],
 )
 def test_what_can_not_be_is_a_sentence(field, value, said):
@@ -254,14 +426,36 @@ def test_what_can_not_be_is_a_sentence(field, value, said):
     assert isinstance(found, str) and said in found
 
 
+@pytest.mark.parametrize("row", [None, 3, "vLLM", ["gpus"]], ids=repr)
+def test_what_is_no_row_is_a_sentence(row):
+    (found,) = served.predict([row])
+    assert found == f"row = {row!r}: a row is a mapping from a column's name to its value; give a dict."
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus"), [("qwen2.5-7b", 7), ("phi4", 4), ("qwen2.5-32b", 5), ("llama3.2-3b", 3)]
+)
+def test_cards_that_the_heads_can_not_be_dealt_out_to_are_refused(model, gpus):
+    assert gpus not in serving.splits(catalog.model(model))
+    (found,) = served.predict([ROW | {"model": model, "gpus": gpus}])
+    assert found.startswith(f"gpus = {gpus}: ") and "KV heads" in found
+
+
 def test_a_row_without_its_cards_is_refused():
     assert served.predict([{"engine": "vLLM"}])[0].startswith("The row has no accelerator, gpus")
 
 
-def test_the_8b_is_told_by_the_law_of_the_70b():
-    """Another model, another version of the engine, another benchmark: TPOT within 10 % on average."""
-    rows = [{**r, "model": "llama3.1-8b"} for r in steps.llama_8b() if r["engine"] == "TensorRT-LLM"]
-    found = served.predict(rows)
-    told = [(p.tpot / r["tpot_s"] - 1) for p, r in zip(found, rows, strict=True) if not isinstance(p, str)]
-    assert len(told) == len(rows)
-    assert np.mean(np.abs(told)) < 0.10
+def test_how_far_another_model_is_missed_is_what_a_prediction_says():
+    rows = [{**r, "model": "llama3.1-8b"} for r in steps.llama_8b()]
+    found: dict[str, list[float]] = {}
+    for p, r in zip(served.predict(rows), rows, strict=True):
+        name = f"{catalog.accelerator(r['accelerator']).short_name}, {r['engine']}"
+        found.setdefault(name, []).append(abs(p.tpot / r["tpot_s"] - 1))
+    assert dict(served.missed_of_the_8b()) == pytest.approx(
+        {k: np.mean(v) for k, v in found.items()}, rel=0.05
+    )
+
+
+def test_the_law_of_the_70b_fails_on_one_kind_of_row_of_the_8b():
+    missed = served.missed_of_the_8b()
+    assert missed["H200 SXM, vLLM"] > 1 and sorted(missed.values())[1] < 0.10
