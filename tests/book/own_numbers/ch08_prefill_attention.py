@@ -110,6 +110,6 @@ CLAIMS = (
         say("For Llama-3.1-70B attention equals the linear layers at 107,656 tokens"),
         "107,656 tokens",
         lambda: serving.attention_equals_linear(charged("llama3.1-70b")),
-        say("Wider models meet it later."),
+        say("P over D H d."),
     ),
 )
