@@ -1,4 +1,4 @@
-"""Wrong answers that readers of chapters 01 to 04 typed, and right ones in other words: what is said."""
+"""Wrong answers that readers typed into the chapters, and right ones in other words: what is said."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from functools import cache
 
 import pytest
 
+from book import catalog
 from book.widgets.judging import judge
 from tests.notebooks.executed import ROOT, executed
 
 _CHECK = re.compile(r"data-kind=\"check\" data-payload='([^']*)'")
-PAGES = {
-    "01": "01-roofline",
-    "02": "02-linear-layers",
-    "03": "03-prefill-and-decode",
-    "04": "04-decode-floor",
-}
+PAGES = {path.stem[:2]: path.stem for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
 
 
 @cache
@@ -44,6 +40,12 @@ def said(name: str, answer: str):
         ("ex-02-bytes", "0.11748 GB"),
         ("ex-03-audit-hbm", "27.8"),
         ("ex-01-copy", "597"),
+        ("ex-01-copy", "0.597 ms"),
+        ("ex-02-rows", "230 tokens"),
+        ("ex-04-critical", "281 sequences"),
+        ("ex-05-long", "16 GiB"),
+        ("ex-07-fp8-cache", "4/3"),
+        ("ex-09-predict", "0.0165 s"),
     ],
 )
 def test_a_right_answer_is_right_in_another_unit_too(name, answer):
@@ -59,12 +61,66 @@ def test_a_right_answer_is_right_in_another_unit_too(name, answer):
         ("ex-03-critical", "114.6", "last chapter"),
         ("ex-03-prefill-time", "110.8", "8.03 billion"),
         ("ex-04-floor", "53.5", "input table"),
+        ("ex-05-kappa", "2097152", "query heads"),
+        ("ex-05-long", "68.7", "query heads"),
+        ("ex-06-8b", "8", "70B"),
+        ("ex-06-floor", "320", "H100"),
+        ("ex-07-fp8-cache", "1.5", "one over the time"),
+        ("ex-08-fused", "4096", "keys and values"),
+        ("ex-08-batch", "150.8", "decode"),
+        ("ex-09-predict", "12", "multiplied by the efficiency"),
+        ("ex-09-tpot", "29.75", "prefill"),
     ],
 )
 def test_a_mistake_that_a_chapter_teaches_is_named(name, answer, names):
     verdict = said(name, answer)
     assert verdict.kind == "mistake"
     assert names in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [("ex-02-rows", "229"), ("ex-03-critical", "103"), ("ex-04-critical", "282")]
+)
+def test_a_whole_number_on_the_wrong_side_is_not_right(name, answer):
+    assert said(name, answer).kind == "rounding"
+
+
+@pytest.mark.parametrize(("name", "answer"), [("ex-02-time", "391.6 ns"), ("ex-01-copy", "597 ns")])
+def test_a_prefix_typed_in_full_meets_no_hint_about_another_one(name, answer):
+    assert said(name, answer).kind == "scale"
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("ex-03-batch", "49.6"),
+        ("ex-03-prefill-time", "160.6"),
+        ("ex-01-attainable", "381"),
+        ("ex-01-copy", "262.5"),
+        ("ex-04-floor", "19.4"),
+        ("ex-02-time", "151.9"),
+        ("ex-04-users", "2920"),
+        ("ex-01-fp8", "306"),
+        ("ex-04-critical", "153"),
+    ],
+)
+def test_no_card_is_named_on_which_the_answer_would_be_another(name, answer):
+    assert said(name, answer).kind == "generic"
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "answer"),
+    [
+        ("ex-01-attainable", "h200_sxm", lambda card: 50 * card.bandwidth / 1e12),
+        ("ex-01-fp8", "h200_sxm", lambda card: card.peak("fp8") / card.bandwidth),
+        ("ex-03-prefill-time", "b200", lambda card: 2 * 6.98e9 * 4096 / (0.6 * card.peak("bf16")) * 1e3),
+        ("ex-04-users", "b200", lambda card: 32 * card.bandwidth / 69.5e9),
+        ("ex-06-floor", "b200", lambda card: 1.0747e15 / card.bandwidth),
+    ],
+)
+def test_a_card_is_named_on_which_the_answer_is_right(name, id, answer):
+    card = catalog.accelerator(id)
+    assert said(name, str(answer(card))).message.startswith(f"On the {card.short_name} this")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ import nbformat
 import pytest
 import yaml
 
+from book.notebook import sentences
+from tests.book import test_pictures
+from tests.notebooks import test_chapter_figures
 from tests.notebooks.lint import EXACT, code, complaints
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +45,18 @@ def test_a_chapter_follows_the_style(path):
 
 def test_the_template_follows_the_style():
     assert complaints(nbformat.read(TEMPLATE, as_version=4), checks=1, choices=1) == []
+
+
+def test_the_template_copied_as_a_chapter_passes_what_every_chapter_passes(tmp_path):
+    number = max(int(path.stem[:2]) for path in CHAPTERS) + 1
+    copied = tmp_path / f"{number}-topic.ipynb"
+    filled = TEMPLATE.read_text(encoding="utf-8").replace("NN.", f"{number}.")
+    copied.write_text(filled, encoding="utf-8")
+    made = nbformat.read(copied, as_version=4)
+    assert test_chapter_figures.complaints(number, made) == []
+    test_pictures.test_a_chapter_draws_before_it_derives(copied)
+    assert sentences.complaints(copied, root=tmp_path) == []
+    assert not [words for cell in made.cells for words in re.findall(r"NN\.\d", cell.source)]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=name)
