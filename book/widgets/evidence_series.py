@@ -113,8 +113,8 @@ def _point(formula: Formula, name: Any, item: Mapping[str, Any], point: Mapping[
     given = {**(item.get("fixed") or {}), **point}
     sizes = {p.symbol: _number(given[p.symbol]) for p in formula.parameters if p.symbol in given}
     for p in formula.parameters:
-        # a point's dtype is that of its cache, too, where nobody says otherwise
-        if item.get("dtype") and (p.source == "dtype" or p.symbol == "kv_itemsize"):
+        # a point's dtype is that of its weights and its cache, too, where nobody says otherwise
+        if item.get("dtype") and (p.source == "dtype" or p.symbol in ("weight_itemsize", "kv_itemsize")):
             sizes.setdefault(p.symbol, catalog.itemsize(item["dtype"]))
     needed = [p.symbol for p in formula.arguments if p.source != "accelerator"]
     complete = all(name in sizes for name in needed)

@@ -98,6 +98,7 @@ _SHARED: dict[str, str] = {
     "not_in_picture": say("not in this picture"),
     "other_shape": say("Faded points are of another shape than the sliders' {yours}."),
     "use_shape": say("Set the sliders to"),
+    "multiplied_in": say("multiplied in {dtype}"),
     "or": say("or"),
     # spoken and written summaries
     "summary_roof": say(

@@ -2,11 +2,21 @@
 
 import pytest
 
+from book.formulas import ch03_prefill_and_decode
 from book.widgets.explorer import explore
 from tests import formulas
-from tests.site.explorer_page import CARDS, choose, opener, write
+from tests.site.explorer_page import CARDS, choose, opener, slide, write
 
-ROWS, STEP = "#rows", "#decode-step"
+ROWS, STEP, SHARE, MIX = "#rows", "#decode-step", "#share", "#mixed"
+
+
+def share(points, **more):
+    shown = {"rung": "published", "accelerator": "h100_sxm", "dtype": "bf16", "label": "A table"}
+    return {**shown, "points": [{"utilisation": 0.2, "intensity": p["m"], **p} for p in points], **more}
+
+
+SHARES = [share([{"m": 8 * n}, {"m": 64 * n}]) for n in (1, 2)]
+MIXED = share([{"m": 8, "weight_itemsize": 2}, {"m": 64, "weight_itemsize": 1}], label="Runs")
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +26,7 @@ def page_file(tmp_path_factory):
         ["h200_sxm", "h100_sxm"],
         dtype="fp8",
         model="llama3.1-70b",
+        weight_itemsize=1,
         published="decode_step",
         view="formula",
         against="gpus",
@@ -25,6 +36,8 @@ def page_file(tmp_path_factory):
         tmp_path_factory.mktemp("marks") / "page.html",
         measured,
         explore(formulas.decode_step, CARDS, id="decode-step"),
+        explore(ch03_prefill_and_decode.utilisation, ["h100_sxm"], id="share", evidence=SHARES),
+        explore(ch03_prefill_and_decode.utilisation, ["h100_sxm"], id="mixed", evidence=[MIXED]),
     )
 
 
@@ -55,6 +68,18 @@ def test_points_of_another_format_fade_and_the_offer_sets_it(page):
     page.locator(f"{ROWS} .rl-legend button").first.click()
     page.wait_for_function("() => document.querySelector('#rows-dtype').value === 'fp8'")
     assert not faded(page)
+
+
+def test_points_whose_weights_are_stored_otherwise_fade_and_equal_offers_are_one(page):
+    assert page.locator(f"{SHARE} .rl-loud").count() == 0
+    slide(page, SHARE, "weight_itemsize", 8)  # bits
+    assert "Faded points are of another shape" in page.locator(f"{SHARE} .rl-legend").inner_text()
+    offers = page.locator(f"{SHARE} .rl-legend button").all_inner_texts()
+    assert len(offers) == 1, offers
+
+
+def test_runs_with_several_formats_of_weights_are_not_named_by_one(page):
+    assert "Runs · multiplied in bf16" in page.locator(f"{MIX} .rl-legend").inner_text()
 
 
 def test_two_engines_on_one_card_have_two_marks_and_two_names(page):

@@ -48,9 +48,12 @@ export function legend({ words, formula, series, rungs, elsewhere, values, dtype
 
   function otherShapes(others) {
     const mine = new Map(others.flatMap((one) => differences(one.fixed, values)).map(([n, , v]) => [n, v]));
-    const offers = others.flatMap((one, i) => {
+    const choices = new Map(); // two series of one shape are one choice
+    for (const one of others) {
       const sizes = differences(one.fixed, values).map(([n, v]) => [n, v]);
-      const text = shapeText(sizes, one.dtype);
+      choices.set(shapeText(sizes, one.dtype), { one, sizes });
+    }
+    const offers = [...choices].flatMap(([text, { one, sizes }], i) => {
       const shape = Object.fromEntries(sizes.filter(([n]) => !byFormat.has(n)));
       const use = () => useShape(sizes.some(([n]) => byFormat.has(n)) ? { ...shape, dtype: one.dtype } : shape);
       const offer = h("button", { type: "button", class: "rl-link", "aria-label": `${words.use_shape} ${text}`, onclick: use }, text);
@@ -68,7 +71,10 @@ export function legend({ words, formula, series, rungs, elsewhere, values, dtype
     const own = group.filter((one) => !others.includes(one));
     const silent = !group.some((one) => drawnIn(view, one, formula.value));
     const shapes = [...new Set(own.map((one) => equation(shapeOf(one), letters)))].filter(Boolean).join("; ");
-    const about = h("span", { title: source }, [label || words[`note_${rung}`], format, silent ? "" : shapes].filter(Boolean).join(" · "));
+    // where the weights' format is another one from point to point, the series' own is that of the arithmetic
+    const mixed = group.some((one) => one.points.some((p) => p.at.weight_itemsize !== undefined));
+    const said = format && mixed ? fill(words.multiplied_in, { dtype: format }) : format;
+    const about = h("span", { title: source }, [label || words[`note_${rung}`], said, silent ? "" : shapes].filter(Boolean).join(" · "));
     const title = words[`rung_${rung}`];
     if (silent) add(rung, entry(rung, true, title, about, h("span", { class: "rl-quiet" }, `: ${view === "formula" && formula.value === "intensity" ? words.not_in_view : words.not_in_picture}`)));
     else add(rung, markedEntry(variant, rung, !own.length, title, about, others.length ? otherShapes(others) : null));
