@@ -138,7 +138,7 @@ INSTRUCTIONS: list[tuple[str, str, Callable[[], None]]] = [
     ("02-linear-layers", "goes from 31.7 to 31.8", another_models_layer_hardly_moves_the_point),
     (
         "02-linear-layers",
-        "the intensity doubles and so does the ridge",
+        "intensity doubles; the ridge doubles with it",
         another_precision_moves_point_and_ridge_alike,
     ),
     (
