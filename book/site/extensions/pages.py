@@ -18,7 +18,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", trim_scripts, priority=900)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", name_folds)
-    app.connect("html-page-context", keep_styles_once)
+    app.connect("html-page-context", keep_styles_once, priority=900)  # after the still pictures are in
     app.connect("doctree-read", drop_empty_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
