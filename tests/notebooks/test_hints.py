@@ -66,7 +66,7 @@ def test_a_right_answer_is_right_in_another_unit_too(name, answer):
         ("ex-06-8b", "8", "70B"),
         ("ex-06-floor", "320", "H100"),
         ("ex-07-fp8-cache", "1.5", "one over the time"),
-        ("ex-08-fused", "4096", "keys and values"),
+        ("ex-08-fused", "4096", "left K and V out"),
         ("ex-08-batch", "150.8", "decode"),
         ("ex-09-predict", "12", "multiplied by the efficiency"),
         ("ex-09-tpot", "29.75", "prefill"),
