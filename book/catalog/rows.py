@@ -13,10 +13,12 @@ from decimal import Decimal
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, TypeVar, overload
 
 from book.catalog.dtypes import RATES
 from book.catalog.names import nearest
+
+C = TypeVar("C", bound=str)  # of the choices
 
 
 class CatalogError(ValueError):
@@ -147,10 +149,10 @@ class Row:
         return value
 
     @overload
-    def choice(self, name: str, choices: tuple[str, ...], *, optional: Literal[False] = False) -> str: ...
+    def choice(self, name: str, choices: tuple[C, ...], *, optional: Literal[False] = False) -> C: ...
     @overload
-    def choice(self, name: str, choices: tuple[str, ...], *, optional: bool) -> str | None: ...
-    def choice(self, name: str, choices: tuple[str, ...], *, optional: bool = False) -> str | None:
+    def choice(self, name: str, choices: tuple[C, ...], *, optional: bool) -> C | None: ...
+    def choice(self, name: str, choices: tuple[C, ...], *, optional: bool = False) -> C | None:
         """One of `choices`."""
         value = self.take(name, optional=optional)
         if value is None:

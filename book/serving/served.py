@@ -159,7 +159,7 @@ def _no_better(found: Prediction, told: Prediction, worse: Callable, other: Acce
 
 def _by_law(row: Row) -> Prediction:
     like, d, terms = group(row["accelerator"], row["engine"]), deployed(row), terms_of(row)
-    law, told = law_for(like, d.kv_itemsize), fitted_first_token(like).factors
+    law, told = law_for(like, plain(d.kv_itemsize)), fitted_first_token(like).factors
     tpot = plain(law(terms))
     first = FirstToken(told["slope"], told["start"])(first_wait(row))
     first = max(first, plain(prefill(d, lengths(row)[0]).time)) + (row.get("gathered_steps") or 0) * tpot
@@ -224,7 +224,7 @@ def _told_by(row: Row, like: Group, d: Deployment) -> Iterator[str]:
     bits = round(8 * d.kv_itemsize)
     if row.get("kv_itemsize") is None and not _fitted_to(row, d):
         yield say("The row doesn't say how its cache is stored: {bits} bits a number are assumed.", bits=bits)
-    other = of_the_cache(like, d.kv_itemsize)
+    other = of_the_cache(like, plain(d.kv_itemsize))
     if other != like:
         yield say("The rate of a {bits}-bit cache is that of {group}.", bits=bits, group=other.name)
 
@@ -236,7 +236,7 @@ def missed_of_the_8b() -> Mapping[str, float]:
     for row in steps.llama_8b():
         row = {**row, "model": "llama3.1-8b"}
         like = group(row["accelerator"], row["engine"])
-        told = law_for(like, deployed(row).kv_itemsize)(terms_of(row))
+        told = law_for(like, plain(deployed(row).kv_itemsize))(terms_of(row))
         name = f"{catalog.accelerator(row['accelerator']).short_name}, {row['engine']}"
         found.setdefault(name, []).append(abs(plain(told) / row["tpot_s"] - 1))
     return MappingProxyType({name: sum(each) / len(each) for name, each in found.items()})

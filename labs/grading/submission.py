@@ -27,6 +27,7 @@ MARKER = re.compile(r"#\s*\[([\w.-]+)\]")
 # Nothing in it is tried twice (*+): a line of a hundred thousand spaces must not take minutes.
 MAGIC = re.compile(r"\s*+(%%?[A-Za-z_]|!|\?)|.*\w\?\??\s*$|\s*+[\w, ]*+=\s*+(!|%[A-Za-z_])")
 TIMED = re.compile(r"(\s*)%(?:time|timeit)\s+(?!-)(.+)")
+PIECE = re.compile(r"[\w.+\-\\]*")  # of a number, of true, false or null, of an escape
 # How files begin that are handed in by mistake.
 KINDS = {b"PK\x03\x04": say("a ZIP file"), b"%PDF": say("a PDF file"), b"\x1f\x8b": say("a gzip file")}
 NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -148,13 +149,10 @@ def _notebook(data: bytes, notes: list[str]) -> Mapping[str, Any]:
             raise Unreadable(
                 say("The file is a web page, not a notebook. Hand in the .ipynb file.")
             ) from None
-        cut = text.lstrip().startswith("{") and not text.rstrip().endswith("}")
+        json_error = isinstance(error, json.JSONDecodeError)
+        cut = json_error and _ends_in_the_middle(text, error)
         what = say("The file ends in the middle") if cut else say("The file is not a notebook")
-        where = (
-            say("line {line}", line=error.lineno)
-            if isinstance(error, json.JSONDecodeError)
-            else say("a number")
-        )
+        where = say("line {line}", line=error.lineno) if json_error else say("a number")
         raise Unreadable(
             say(
                 "{what} (its JSON breaks at {where}). Download it again and hand it in.",
@@ -165,6 +163,13 @@ def _notebook(data: bytes, notes: list[str]) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise Unreadable(say("The file holds JSON, but no notebook. Hand in the .ipynb file."))
     return found
+
+
+def _ends_in_the_middle(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether what broke the reading of an object is its end: nothing but a piece of a word is left there."""
+    left = text[error.pos :].strip()
+    at_the_end = error.msg.startswith("Unterminated string") or PIECE.fullmatch(left) is not None
+    return text.lstrip().startswith("{") and at_the_end
 
 
 def _cells(notebook: Mapping[str, Any], wanted: Mapping[str, str], notes: list[str]) -> Iterator[_Cell]:

@@ -79,10 +79,23 @@ def test_what_is_no_notebook(lab, path, data, said):
 
 
 def test_a_truncated_file_at_every_length(lab, path):
-    data = path.read_bytes()
-    for end in range(0, len(data) - 2, 97):
-        path.write_bytes(data[:end])
-        assert submission.read(path, lab).unreadable
+    notebook = toy.as_json(path)
+    notebook["metadata"]["odd"] = ['\u00e9 \\ "', True, None, -1.5e-7, {}]
+    for data in (path.read_bytes().rstrip(), json.dumps(notebook).encode()):
+        for end in range(1, len(data)):
+            path.write_bytes(data[:end])
+            assert "ends in the middle" in submission.read(path, lab).unreadable, data[:end][-40:]
+
+
+def test_a_file_broken_elsewhere_does_not_end_in_the_middle(lab, path):
+    whole = path.read_bytes().rstrip()
+    for broken in (
+        whole + b"}",
+        whole.replace(b": ", b" ", 1),
+        whole[: len(whole) // 2] + b",, " + whole[5:],
+    ):
+        path.write_bytes(broken)
+        assert "is not a notebook" in submission.read(path, lab).unreadable
 
 
 def test_too_large_a_file_says_what_to_do(lab, path, monkeypatch):
