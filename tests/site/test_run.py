@@ -74,3 +74,4 @@ def test_tests_that_time_this_machine_run_alone():
     by_name = {step.name: step.commands[-1] for step in run.steps()}
     assert "not quiet" in by_name["tests"] and "quiet" in by_name["timing tests"]
     assert "-n" not in by_name["timing tests"]
+    assert dict(next(step for step in run.steps() if step.name == "tests").given)["OMP_NUM_THREADS"] == "1"
