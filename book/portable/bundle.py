@@ -194,7 +194,7 @@ def _travelling(path: Path, changed: int, size: int) -> str:
         return text
     import yaml
 
-    document = yaml.safe_load(text)
+    document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     converted = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     if json.loads(converted) != document:  # a key that is a number, say
         raise ValueError(f"{path}: holds something that JSON does not; write keys as text.")

@@ -16,7 +16,7 @@ what somebody takes. (Our packages import nothing for the sake of an effect.)
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -44,6 +44,7 @@ def askers(cells: Iterable[str], root: Path, without: Sequence[str] = ()) -> dic
         wanted = ((file, one.later) for one in module.imports for file in named(one.name))
         return [file for file, later in wanted if not (later and left_out(file, root, without))]
 
+    there = cache(_names)  # and they lie in the same folders
     found: dict[Path, Path | None] = {}
     waiting: list[tuple[Path, Path | None]] = [(file, None) for file in files(reading.cells(cells))]
     while waiting:
@@ -53,7 +54,7 @@ def askers(cells: Iterable[str], root: Path, without: Sequence[str] = ()) -> dic
         found[path] = asker
         module = reading.read(path, root)
         waiting += [(file, path) for file in files(module)]
-        for file in _data(module, path, root):
+        for file in _data(module, path, root, there):
             found.setdefault(file, path)
     return found
 
@@ -83,6 +84,7 @@ def deciding(cells: Iterable[str], root: Path) -> dict[Path, str | None]:
     None: all of the file. Text: it is a package on the way, of which its own code counts, and of the
     names that it hands on those that were taken, with where they come from.
     """
+    there, inits = cache(_names), cache(_inits)  # many names are of the same packages
     whole: set[Path] = set()
     taken: dict[Path, set[str]] = {}
     waiting = list(reading.cells(cells).imports)
@@ -92,7 +94,7 @@ def deciding(cells: Iterable[str], root: Path) -> dict[Path, str | None]:
         if one in asked or one.name.split(".")[0] not in PACKAGES:
             continue
         asked.add(one)
-        packages, target, more = _decided_by(one, root)
+        packages, target, more = _decided_by(one, root, inits)
         for package in packages:
             taken.setdefault(package, set())
         for package, line, name in more:
@@ -100,7 +102,7 @@ def deciding(cells: Iterable[str], root: Path) -> dict[Path, str | None]:
             waiting.append(name)
         if target is not None and target not in whole:
             module = reading.read(target, root)
-            whole |= {target, *_data(module, target, root)}
+            whole |= {target, *_data(module, target, root, there)}
             waiting += [*module.imports, *_looked_for(module, root)]
     kept = {path: "\n".join([reading.read(path, root).rest, *sorted(lines)]) for path, lines in taken.items()}
     return {**kept, **dict.fromkeys(whole)}
@@ -127,12 +129,19 @@ def _run_by(name: str, root: Path) -> Iterator[Path]:
 Handed = tuple[Path, str, Import]  # by which package, "name = where from", and what is asked next
 
 
-def _decided_by(one: Import, root: Path) -> tuple[list[Path], Path | None, list[Handed]]:
-    """Packages on the way to a name, the file that it means (if it is one), and what they hand on."""
-    *parents, last = one.name.split(".")
+def _inits(parents: tuple[str, ...], root: Path) -> tuple[list[Path], Path | None]:
+    """Packages on the way to a name, and the last one's file, None if the last is none."""
     inits = [root.joinpath(*parents[: n + 1], "__init__.py") for n in range(len(parents))]
     way = [path for path in inits if path.is_file()]
-    package = inits[-1] if inits and inits[-1].is_file() else None
+    return way, inits[-1] if way and way[-1] == inits[-1] else None
+
+
+def _decided_by(
+    one: Import, root: Path, inits: Callable[[tuple[str, ...], Path], tuple[list[Path], Path | None]]
+) -> tuple[list[Path], Path | None, list[Handed]]:
+    """Packages on the way to a name, the file that it means (if it is one), and what they hand on."""
+    *parents, last = one.name.split(".")
+    way, package = inits(tuple(parents), root)
     source = reading.read(package, root).exports.get(last) if package else None
     more: list[Handed] = []
     if package and source not in (None, one.name):
@@ -162,7 +171,12 @@ def _looked_for(module: Module, root: Path) -> list[Import]:
     return found
 
 
-def _data(module: Module, path: Path, root: Path) -> set[Path]:
+def _names(folder: Path) -> frozenset[str]:
+    """What lies in a folder, hidden things aside."""
+    return frozenset(p.name for p in folder.iterdir() if not p.name.startswith("."))
+
+
+def _data(module: Module, path: Path, root: Path, there: Callable[[Path], frozenset[str]]) -> set[Path]:
     """The files and data folders that a module names, from its own folder or from one above it.
 
     Of a folder, those files count that the module names too; if it names none, all of them. A folder
@@ -170,15 +184,15 @@ def _data(module: Module, path: Path, root: Path) -> set[Path]:
     """
     found = set()
     bases = [p for p in path.parents if p == root or root in p.parents]
-    # Most strings are no paths: don't ask for each.
-    there = {base: {p.name for p in base.iterdir() if not p.name.startswith(".")} for base in bases}
     for base in bases:
-        for file in (base / name for name in module.paths if name.split("/")[0] in there[base]):
+        # Most strings are no paths: don't ask for each.
+        inside = there(base)
+        for file in (base / name for name in module.paths if name.partition("/")[0] in inside):
             if file.is_file():
                 found.add(file)
             elif file.is_dir() and not any(file.rglob("*.py")):
-                inside = {p for p in file.rglob("*") if p.is_file()}
-                found |= {p for p in inside if p.name in module.paths} or inside
+                files = {p for p in file.rglob("*") if p.is_file()}
+                found |= {p for p in files if p.name in module.paths} or files
     return {p for p in found if p.suffix != ".py" and _spoken(p, root)}
 
 

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ class Module:
     imports: what it asks for. paths: strings in it that may be paths of files. looked_in: packages
     whose modules it finds by looking (`pkgutil.iter_modules(kernels.__path__)`).
     exports: names that others can have from it, and where it has them from; face: those of them that
-    stand in a table called FACE. rest: its code without these imports, tables and comments.
+    stand in a table called FACE. source: its text.
     """
 
     imports: tuple[Import, ...]
@@ -47,7 +47,13 @@ class Module:
     looked_in: frozenset[str]
     exports: Mapping[str, str]
     face: Mapping[str, str]
-    rest: str
+    source: str
+
+    @cached_property
+    def rest(self) -> str:
+        """Its code without these imports, tables and comments; asked of packages alone."""
+        body = ast.parse(self.source).body
+        return ast.unparse(ast.Module([node for node in body if not _hands_on(node)], []))
 
 
 def read(path: Path, root: Path) -> Module:
@@ -72,14 +78,30 @@ def parse(source: str, package: str = "") -> Module:
         if isinstance(node, ast.ImportFrom):
             base = _base(node, package)
             exports |= {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names}
+    nodes = _in_order(tree)
     return Module(
-        imports=tuple(_imports(tree, package, frozenset(face.values()))),
+        imports=tuple(_imports(nodes, package, frozenset(face.values()))),
         paths=frozenset(_paths(tree)),
-        looked_in=frozenset(_looked_in(tree, package)),
+        looked_in=frozenset(_looked_in(nodes, package)),
         exports=exports,
         face=face,
-        rest=ast.unparse(ast.Module([node for node in tree.body if not _hands_on(node)], [])),
+        source=source,
     )
+
+
+Nodes = list[tuple[ast.AST, bool]]  # each with whether it runs only later, or never
+
+
+def _in_order(tree: ast.Module) -> Nodes:
+    """All nodes in the order of the text, walked once for all questions."""
+    found: Nodes = []
+    waiting: Nodes = [(tree, False)]
+    while waiting:
+        node, later = one = waiting.pop()
+        found.append(one)
+        inside = later or isinstance(node, _FUNCTIONS) or _for_types(node)
+        waiting.extend((child, inside) for child in reversed(list(ast.iter_child_nodes(node))))
+    return found
 
 
 def cells(sources: Iterable[str]) -> Module:
@@ -119,11 +141,9 @@ def _hands_on(node: ast.AST) -> bool:
     return isinstance(node, ast.ImportFrom) or about or _assigns(node, "FACE") or _assigns(node, "__all__")
 
 
-def _imports(tree: ast.Module, package: str, face: frozenset[str]) -> Iterator[Import]:
-    attributes, otherwise = _uses(tree)
-    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
-    while waiting:
-        node, later = waiting.pop()
+def _imports(nodes: Nodes, package: str, face: frozenset[str]) -> Iterator[Import]:
+    attributes, otherwise = _uses(nodes)
+    for node, later in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 dots = [i for i, letter in enumerate(alias.name) if letter == "."] if not alias.asname else []
@@ -134,18 +154,16 @@ def _imports(tree: ast.Module, package: str, face: frozenset[str]) -> Iterator[I
                 used = None if here in otherwise or here not in attributes else frozenset(attributes[here])
                 name = _base(node, package) + (f".{alias.name}" if alias.name != "*" else "")
                 yield Import(name, later, used)
-        elif (named := _MODULE_NAME.match(_text(node))) and named[1] not in face:
+        elif (text := _text(node)) and (named := _MODULE_NAME.match(text)) and named[1] not in face:
             yield Import(named[1], True, None)
-        inside = later or isinstance(node, _FUNCTIONS) or _for_types(node)
-        waiting.extend((child, inside) for child in reversed(list(ast.iter_child_nodes(node))))
 
 
-def _uses(tree: ast.AST) -> tuple[dict[str, set[str]], set[str]]:
+def _uses(nodes: Nodes) -> tuple[dict[str, set[str]], set[str]]:
     """What is taken from each name by `name.attribute`, and the names that stand in any other place."""
     attributes: dict[str, set[str]] = defaultdict(set)
     taken = set()
     names = []
-    for node in ast.walk(tree):
+    for node, _ in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             attributes[node.value.id].add(node.attr)
             taken.add(node.value)
@@ -165,8 +183,8 @@ def _for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def _looked_in(tree: ast.AST, package: str) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _looked_in(nodes: Nodes, package: str) -> Iterator[str]:
+    for node, _ in nodes:
         if isinstance(node, ast.Name) and node.id == "__path__":
             yield package
         elif isinstance(node, ast.Attribute) and node.attr == "__path__":

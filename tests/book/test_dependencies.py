@@ -197,29 +197,37 @@ def decided() -> dict[str, dict[Path, str | None]]:
     return {name: deciding(cells, ROOT) for name, cells in CELLS.items()}
 
 
-@pytest.fixture
-def again(copy, monkeypatch):
-    """A function: which chapters run again, and which experiments are compiled again, after a change."""
-    monkeypatch.setattr(child_process, "ROOT", copy)
-
-    def state() -> dict[str, str]:
-        return {name: fingerprint(cells, copy) for name, cells in CELLS.items()} | {
+def state(root: Path) -> dict[str, str]:
+    """What decides each chapter and each compiled experiment of the repository at `root`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child_process, "ROOT", root)
+        return {name: fingerprint(cells, root) for name, cells in CELLS.items()} | {
             f"compile {name}": child_process.decided_by("compile", where)
             for name, where in EXPERIMENTS.items()
         }
 
-    before = state()
 
-    def changed(name: str, text: str = "# a comment\n") -> set[str]:
-        path = copy / name
-        old = path.read_text(encoding="utf-8") if path.exists() else None
-        put(copy, name, (old or "") + text)
+@pytest.fixture(scope="module")
+def before(copy) -> dict[str, str]:
+    return state(copy)
+
+
+@pytest.fixture
+def again(copy, before):
+    """A function: which chapters run again, and which experiments are compiled again, after changes."""
+
+    def changed(*names: str, text: str = "# a comment\n") -> set[str]:
+        paths = [copy / name for name in names]
+        old = [path.read_text(encoding="utf-8") if path.exists() else None for path in paths]
+        for name, was in zip(names, old, strict=True):
+            put(copy, name, (was or "") + text)
         try:
-            return {one for one, value in state().items() if value != before[one]}
+            return {one for one, value in state(copy).items() if value != before[one]}
         finally:
-            path.unlink()
-            if old is not None:
-                put(copy, name, old)
+            for name, path, was in zip(names, paths, old, strict=True):
+                path.unlink()
+                if was is not None:
+                    put(copy, name, was)
 
     return changed
 
@@ -239,15 +247,15 @@ def test_a_chapters_formulas_count_for_the_chapters_that_name_the_file(decided):
 
 def test_a_new_row_of_the_ledger_runs_no_chapter_and_compiles_nothing(again, decided):
     rows = sorted(ROOT.glob("book/claims/*.py"))[-1].relative_to(ROOT).as_posix()
-    assert again(rows) == again("book/claims/ch99_new.py") == set()
+    changes = (rows, "book/claims/ch99_new.py")
+    assert not again(*changes), {name: again(name) for name in changes}
     assert not [path for files in decided.values() for path in files if "claims" in path.as_posix()]
 
 
 def test_a_new_kernel_runs_no_chapter_and_compiles_no_other(again):
-    assert again("kernels/new_kernel.py", "from kernels.linear import experiment as other\n") == set()
-    assert again("kernels/measure/run.py") == again("kernels/measure/worker.py") == set(), (
-        "the command that measures"
-    )
+    kernel = "from kernels.linear import experiment as other\n"
+    changes = ("kernels/new_kernel.py", "kernels/measure/run.py", "kernels/measure/worker.py")
+    assert not again(*changes, text=kernel), {name: again(name, text=kernel) for name in changes}
 
 
 def test_a_changed_kernel_is_compiled_again_with_those_that_are_built_of_it(again):
