@@ -104,10 +104,7 @@ def count(named: Mapping[str, Any] | None = None, order: Order = "in order") -> 
         for step in _POINTER_STEPS:
             wrap(builder, step, lambda f: _pointer(tally, f))
         wrap(interpreter.GridExecutor, "_init_args_hst", lambda f: _arguments(tally, f))
-        wrap(interpreter, "_get_np_dtype", shortcuts.remembered)
-        patched: set[str] = set()
-        wrap(interpreter.GridExecutor, "__call__", lambda f: shortcuts.afresh(f, patched))
-        wrap(interpreter, "_patch_lang", lambda f: shortcuts.once_a_launch(f, patched))
+        shortcuts.take(wrap, interpreter)
         # Its overflow checks on 32-bit integers cost a third of the time and no kernel counts on them.
         hooks.callback(setattr, builder, "options", builder.options)
         builder.options = dataclasses.replace(builder.options, sanitize_overflow=False)
