@@ -89,15 +89,17 @@ def runs(one):
     return found
 
 
-def right(one, inputs):
-    """Whether the results are what they should be."""
-    allowed = one.tolerance(one.default_dtype())
-    return counted.relative_error(one.results(inputs), one.expected(inputs)) <= allowed
+def wrong(one, inputs, expected):
+    """What is wrong with the results, or with the run; "" if nothing is."""
+    try:
+        error = counted.relative_error(one.results(inputs), expected)
+    except Exception as stopped:  # noqa: BLE001 - the interpreter found an overflow, whose culprit is asked for
+        return str(stopped)
+    return "" if error <= one.tolerance(one.default_dtype()) else f"relative error {error:.1g}"
 
 
-def taken(one, inputs, name, axis, step):
-    """Whether the launcher takes this tensor with one axis far apart; if not, it says why."""
-    far = apart(inputs[name], axis, step)
+def taken(one, inputs, name, far, axis, step):
+    """Whether the launcher takes `far`, this tensor with one axis far apart; if not, it says why."""
     assert step or far.stride(axis) * (far.shape[axis] - 1) >= FAR
     try:
         one.check(**{key: x for key, x in {**inputs, name: far}.items() if key in one.tensors})
@@ -126,11 +128,13 @@ def quick(monkeypatch):
 )
 def test_a_tensor_is_read_and_written_beyond_two_to_the_31_numbers_or_refused(quick, key, sizes, far):
     one, inputs = ALL[key], ALL[key].inputs(**sizes)
-    far = {name: where for name, where in far.items() if taken(one, inputs, name, *where)}
+    expected = one.expected(inputs)
     moved = {name: apart(inputs[name], *where) for name, where in far.items()}
-    if moved and not right(one, {**inputs, **moved}):
-        alone = [n for n in moved if not right(one, {**one.inputs(**sizes), n: apart(inputs[n], *far[n])})]
-        pytest.fail(f"wrong where {' and '.join(alone or moved)} lie far apart: {far} at {sizes}")
+    moved = {name: x for name, x in moved.items() if taken(one, inputs, name, x, *far[name])}
+    if moved and (what := wrong(one, {**inputs, **moved}, expected)):
+        alone = {n: {**one.inputs(**sizes), n: apart(inputs[n], *far[n])} for n in moved}
+        alone = [n for n, given in alone.items() if wrong(one, given, expected)]
+        pytest.fail(f"{' and '.join(alone or moved)} far apart, {far} at {sizes}: {what}")
 
 
 # Each sequence has a length of its own, so where these are many, deriving the sizes takes its time.
