@@ -101,3 +101,45 @@ def test_without_any_browser_none_is_found(monkeypatch, tmp_path):
     monkeypatch.setattr(chromium, "MAC", tmp_path / "none")
     assert chromium.find(own=str(tmp_path / "none")) is None
     assert "CHROMIUM=" in chromium.MISSING
+
+
+@pytest.fixture
+def debian(monkeypatch, tmp_path):
+    """A Debian where we are root, with these programs on the PATH and no other; what apt-get is asked for."""
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(chromium.os, "geteuid", lambda: 0, raising=False)
+    asked = []
+
+    def have(*programs, packages=()):
+        for program in programs:
+            (tmp_path / program).touch(0o755)
+
+        def apt(command, **_):
+            asked.append(command[-1])
+            if command[-1] in packages:
+                (tmp_path / command[-1]).touch(0o755)
+
+        monkeypatch.setattr(chromium.subprocess, "run", apt)
+        return asked
+
+    return have
+
+
+def test_the_tests_open_a_chromium_without_windows_though_another_is_there(debian, tmp_path):
+    asked = debian("apt-get", "chromium", packages=[chromium.SHELL])
+    assert chromium.install() == str(tmp_path / chromium.SHELL)
+    assert chromium.SHELL in asked
+    asked.clear()
+    assert chromium.install() == str(tmp_path / chromium.SHELL) and asked == []
+
+
+def test_where_it_can_not_be_had_the_other_does(debian, tmp_path):
+    debian("apt-get", "chromium")
+    assert chromium.install() == str(tmp_path / "chromium")
+
+
+def test_a_browser_that_is_named_is_all_that_is_asked_for(debian, monkeypatch):
+    asked = debian("apt-get")
+    monkeypatch.setenv("CHROMIUM", "/somewhere/chrome")
+    assert chromium.install() == "/somewhere/chrome" and asked == []
