@@ -14,19 +14,6 @@ from kernels.evidence import executed
 from kernels.evidence.executed.imaginary_card import card, refuse_too_large
 from tests.kernels import compiling
 
-TWO_CARDS = """
-import json
-from kernels.contract.targets import target
-from kernels.evidence.executed.execution import execute
-from kernels.linear import experiment
-sizes = {"m": 16, "k": 1024, "n": 64}
-chip, both = target("sm_90"), ({}, {"count": False})
-cards = [execute(experiment, chip, "bf16", sizes, **options)[0] for options in both]
-from triton.runtime import driver
-assert driver._active is None, "what was there before is there again: nothing"
-print(json.dumps([[(one.label, one.outcome.counts is None) for one in card.launched] for card in cards]))
-"""
-
 # A file of its own: Triton reads the source of its kernels.
 LAUNCHES = """
 import json
@@ -92,30 +79,29 @@ with card(target("sm_120")) as here:
             told[name] = f"{type(error).__name__}: {error}"
 told["x was copied"] = bool((y[128:] == x[128:]).all())
 told["a part of x was copied"] = bool((y[:128] == x[1024:1152]).all())
+
+from kernels.evidence.executed.execution import execute
+from kernels.linear import experiment
+sizes = {"m": 16, "k": 1024, "n": 64}
+both = ({}, {"count": False})
+cards = [execute(experiment, target("sm_90"), "bf16", sizes, **options)[0] for options in both]
+told["two cards"] = [[(one.label, one.outcome.counts is None) for one in card.launched] for card in cards]
+from triton.runtime import driver
+assert driver._active is None, "what was there before is there again: nothing"
 print(json.dumps(told))
 """
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    """Runs a program in a process whose Triton compiles; returns what it printed, read as JSON."""
-
-    def run(program: str):
-        file = tmp_path_factory.mktemp("compiling") / "program.py"
-        file.write_text(program, encoding="utf-8")
-        return compiling.told(str(file))
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def told(running):
+def told(tmp_path_factory):
     """What came of each of LAUNCHES: the programs of what ran, or the error."""
-    return running(LAUNCHES)
+    file = tmp_path_factory.mktemp("compiling") / "program.py"
+    file.write_text(LAUNCHES, encoding="utf-8")
+    return compiling.told(str(file))
 
 
-def test_a_kernel_that_was_compiled_for_one_card_reports_to_the_card_that_it_runs_on(running):
-    first, second = running(TWO_CARDS)
+def test_a_kernel_that_was_compiled_for_one_card_reports_to_the_card_that_it_runs_on(told):
+    first, second = told["two cards"]
     assert [label for label, _ in first] == [label for label, _ in second] and len(first) == 2
     assert [silent for _, silent in first] == [False, False]
     assert [silent for _, silent in second] == [True, True], "each card has its own options"
