@@ -82,16 +82,14 @@ def pack(
     who asks for it where an import at the top of a module needs one, and for a file that is not text.
     """
     found = contents(list(cells), root, extra=extra, without=without)
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
-    digest = hashlib.sha256(text).hexdigest()
-    version = f"{_project_version(root)}+{digest[:10]}"
+    text, version = _as_json(found), version_of(found, root)
     # The old container format is the smallest; Python can read it everywhere.
     packed = lzma.compress(text, format=lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME)
     letters = base64.b85encode(packed).decode("ascii")
     lines = [letters[i : i + LINE] for i in range(0, len(letters), LINE)]
     call = "\n".join([f'_set_up("{version}", """', *lines, '""")', "del _set_up"])
     code = inspect.getsource(unpack._set_up).rstrip("\n")
-    return Bundle(tuple(found), digest, version, f"{TITLE}\n{ABOUT}\n\n\n{code}\n\n\n{call}")
+    return Bundle(tuple(found), digest_of(found), version, f"{TITLE}\n{ABOUT}\n\n\n{code}\n\n\n{call}")
 
 
 def self_contained(
@@ -165,6 +163,20 @@ def contents(
         text = base64.b85encode(path.read_bytes()).decode("ascii")
         found |= {f"{path.relative_to(root).as_posix()}.txt": text, "book/locales/language": LANGUAGE}
     return dict(sorted(found.items()))
+
+
+def _as_json(found: Mapping[str, str]) -> bytes:
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def digest_of(found: Mapping[str, str]) -> str:
+    """SHA-256 of names and texts, as `contents` gives them."""
+    return hashlib.sha256(_as_json(found)).hexdigest()
+
+
+def version_of(found: Mapping[str, str], root: Path = ROOT) -> str:
+    """The project's version, with the start of that digest."""
+    return f"{_project_version(root)}+{digest_of(found)[:10]}"
 
 
 def _refuse(files: Mapping[Path, Path | None], root: Path, without: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ Both are asked of child processes (`kernels.evidence.child_process`), which `con
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -45,8 +46,12 @@ def _side_by_side(experiment: Experiment, rows: Sequence[dict[str, int]]) -> dic
 def shared_out(chips: Mapping[str, Cases]) -> list[list[dict[str, Any]]]:
     """Requests for two child processes, one for each core of a small machine: a chip's with one of them,
     so that what is compiled for it is compiled once, and the chip of every size apart from the others.
+    Where other notebooks run on the other cores, one child has them all: it imports torch once.
     """
     asked = [one for rung in ("compiled", "executed") for one in RUNGS[rung].requests(chips.get(rung, []))]
+    jobs = os.environ.get("BOOK_JOBS", "")
+    if asked and (os.cpu_count() or 1) < 2 * (int(jobs) if jobs.isdecimal() else 1):
+        return [asked]
     own = asked[0]["target"] if asked else ""
     lists = ([one for one in asked if (one["target"] == own) is mine] for mine in (True, False))
     return [some for some in lists if some]

@@ -115,6 +115,23 @@ def test_compiled_code_that_is_wrong_or_races_or_leaves_its_tensors_is_refused(m
         confirm(fault, rungs=["executed"], m=m, k=64, n=64)
 
 
+def test_where_other_notebooks_fill_the_cores_one_child_has_all_that_two_would(monkeypatch):
+    wanted = {
+        "compiled": [(toy, name, SMALL) for name in ("sm_80", "sm_90")],
+        "executed": [(toy, "sm_90", SMALL)],
+    }
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setenv("BOOK_JOBS", "2")
+    first, second = chips.shared_out(wanted)
+    monkeypatch.setenv("BOOK_JOBS", "4")
+    (alone,) = chips.shared_out(wanted)
+    assert sorted(map(str, alone)) == sorted(map(str, first + second))
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    monkeypatch.delenv("BOOK_JOBS")
+    assert chips.shared_out(wanted) == [alone]
+    assert chips.shared_out({}) == []
+
+
 def test_an_instruction_that_is_not_known_is_said_and_not_hidden(monkeypatch):
     monkeypatch.setattr(chips, "shared_out", lambda cases: [])  # nobody begins what nobody takes
 
