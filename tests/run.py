@@ -66,8 +66,8 @@ def steps(make: str = "make") -> tuple[Step, ...]:
             "site",
             ((PYTHON, "book/site/vendor.py", "--tests"), (make, "--no-print-directory", "site")),
             sets=(("SITE_IS_BUILT", "1"),),
-            # What a chapter times of this machine is compared with nothing here.
-            given=(("BOOK_JOBS", str(CORES)),),
+            # What a chapter times of this machine, and says with its threads, is compared with nothing here.
+            given=(("BOOK_JOBS", str(CORES)), *dict.fromkeys(ONE_THREAD, "1").items()),
         ),
         # One worker more than there are cores: a quarter of their time they wait for a browser or a child.
         # A thread for each: torch's own, on arrays as small as these, would wait for each other in a loop.
@@ -85,7 +85,9 @@ def steps(make: str = "make") -> tuple[Step, ...]:
 
 def run(todo: Iterable[Step], call: Callable[..., int] = subprocess.call) -> list[Done]:
     """Run each step, whatever became of those before it."""
-    environment, done = dict(os.environ), []
+    # Hundreds of processes import our modules: each would compile them anew where none may keep them.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done: list[Done] = []
     for step in todo:
         print(f"\n=== {step.name}", flush=True)
         began = time.monotonic()
