@@ -66,8 +66,8 @@ def steps(make: str = "make") -> tuple[Step, ...]:
             "site",
             ((PYTHON, "book/site/vendor.py", "--tests"), (make, "--no-print-directory", "site")),
             sets=(("SITE_IS_BUILT", "1"),),
-            # What a chapter times of this machine, and says with its threads, is compared with nothing here.
-            given=(("BOOK_JOBS", str(CORES)), *dict.fromkeys(ONE_THREAD, "1").items()),
+            # What a chapter times of this machine is compared with nothing here.
+            given=(("BOOK_JOBS", str(CORES)),),
         ),
         # One worker more than there are cores: a quarter of their time they wait for a browser or a child.
         # A thread for each: torch's own, on arrays as small as these, would wait for each other in a loop.

@@ -33,10 +33,10 @@ def preset(model):
 @pytest.mark.parametrize("model", MODELS)
 def test_a_decode_step_holds_what_serving_fit_says(model, card):
     f = formulas.decode_step
+    explorer = explore(f, [card], dtype="bf16")
     for batch, context, w in itertools.product((1, 64, 1024), (512, 32_768, 131_072), (0.5, 2)):
         found = serving.fit(serving.deploy(model, card, weight_itemsize=w), batch, context)
         at = {"batch": batch, "context": context, "weight_itemsize": w, "preset": preset(model)}
-        explorer = explore(f, [card], dtype="bf16")
         explorer.move(**at)
         here = position(explorer)
         held = f.held(**here)
@@ -52,10 +52,10 @@ def test_a_decode_step_holds_what_serving_fit_says(model, card):
 @pytest.mark.parametrize("gpus", [1, 2, 4, 8])
 def test_cards_share_weights_and_caches_as_serving_says(gpus):
     f = formulas.kv_capacity
+    explorer = explore(f, ["h200_sxm"])
     for model, context in itertools.product(("llama3.1-8b", "llama3.1-70b"), (5120, 65_536)):
         found = serving.fit(serving.deploy(model, "h200_sxm", weight_itemsize=1, gpus=gpus), 1, context)
         at = {"gpus": gpus, "context": context, "weight_itemsize": 1, "fraction": 0.9}
-        explorer = explore(f, ["h200_sxm"])
         explorer.move(**at, preset=preset(model))
         held = f.held(**position(explorer))
         assert held["weights"] == pytest.approx(found.weights)
