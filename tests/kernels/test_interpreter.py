@@ -2,19 +2,13 @@
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.kernels import with_torch
 
 
 def _python(code: str, **environment: str) -> subprocess.CompletedProcess:
     env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
-    path = os.pathsep.join([str(ROOT), *filter(None, [env.get("PYTHONPATH")])])
-    env |= {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", **environment}
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=ROOT, encoding="utf-8"
-    )
+    return with_torch.python(code, {**env, "CUDA_VISIBLE_DEVICES": "", **environment})
 
 
 LAUNCH = """

@@ -25,7 +25,7 @@ from kernels.measure import __main__, command, counters, work
 from kernels.measure.children import PATIENCE, Child, Children, Died, TooLate
 from kernels.measure.report import ending, table
 from kernels.measure.run import BUDGET_SPENT, Run
-from tests.kernels import fake_child
+from tests.kernels import fake_child, with_torch
 from tests.kernels.fakes import CARD
 from tests.kernels.toy import experiment as toy
 
@@ -657,14 +657,7 @@ def test_a_python_that_is_too_old_is_told_so():
 
 
 def _python(code):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ,
-        encoding="utf-8",
-    )
+    return with_torch.python(code, dict(os.environ))
 
 
 def test_provenance_is_complete():

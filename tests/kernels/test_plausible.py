@@ -1,9 +1,8 @@
 """What is said of a record that somebody sends in: each fault a sentence, with what mends it."""
 
 import json
+import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -11,7 +10,7 @@ from book import catalog
 from kernels.evidence import record_tables, recorded
 from kernels.evidence.recorded import __main__ as command
 from kernels.evidence.recorded import plausible, schema
-from kernels.evidence.recorded.write import ROOT
+from tests.kernels import with_torch
 from tests.kernels.records import made, rehearsal
 
 
@@ -346,9 +345,7 @@ def test_the_command_is_there_and_needs_no_drawing(sent):
         f"sys.argv = ['recorded', 'check', {str(sent)!r}]\n"
         "runpy.run_module('kernels.evidence.recorded', run_name='__main__')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, encoding="utf-8"
-    )
+    done = with_torch.python(code, dict(os.environ))
     assert done.returncode == 0 and "nothing against them" in done.stdout, done.stderr
     assert json.loads(sent.read_text(encoding="utf-8"))["kind"] == "measured"
 

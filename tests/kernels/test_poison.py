@@ -1,12 +1,14 @@
 """kernels.evidence.poison: what nobody wrote, and what a mask leaves out, is no lucky zero."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
-from kernels.evidence import counted, poison
-from tests.kernels import compiling
+from kernels.evidence import child_process, counted, poison
 from tests.kernels import racing_kernels as made
+from tests.kernels import with_torch
 
 
 def _sum_without_other(dtype, size=8):
@@ -50,8 +52,7 @@ def test_fresh_memory_is_poisoned_inside_the_count_and_only_there():
 
 def test_neither_poison_nor_a_watch_brings_torchs_compiler_along():
     """It takes a second to import, in every process that counts, executes or checks."""
-    found = compiling.told(
-        "-c",
+    done = with_torch.python(
         "import json, sys, torch\n"
         "from kernels.contract.dispatch import Watch\n"
         "from kernels.evidence.poison import poisoned\n"
@@ -62,5 +63,6 @@ def test_neither_poison_nor_a_watch_brings_torchs_compiler_along():
         "    full = torch.empty(3).isnan().all().item()\n"
         "names = [name for name in sys.modules if name in ('torch._dynamo', 'torch._inductor')]\n"
         "print(json.dumps([full, names]))\n",
+        child_process.environment(interpret=False),
     )
-    assert found == [True, []]
+    assert done.returncode == 0 and json.loads(done.stdout) == [True, []], done.stderr
