@@ -57,6 +57,7 @@ SEQUENCE = _slider("sequence", say("cost of a sequence"), 25e-6, 0, 100e-6, "c",
 OVERHEAD = _slider("overhead", say("the rest of a step"), 5e-3, 0, 10e-3, r"\tau", "s")
 
 
+@cache
 def _deployed(of: Group, gpus: int) -> Deployment:
     row = {"accelerator": of.accelerator, "engine": of.engine, "weights": "fp8", "gpus": gpus}
     return served.deployed(row)
@@ -93,6 +94,7 @@ _prompt, _output = _MEAN * LENGTH.sympy, _MEAN * OUTPUT.sympy
 _context = _prompt + _output / 2
 
 
+@cache
 def _reached_by(of: Group, gpus: int) -> sympy.Expr:
     """min(users, what fits): tokens that fit over those that a sequence holds, or that are kept for it."""
     held = _prompt + (_output if of.reserves else _output / 2)

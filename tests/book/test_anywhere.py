@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import json
+import locale
 import os
 import shutil
 import subprocess
@@ -174,7 +177,16 @@ def look(folder: Path, **environment: str) -> dict:
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory) -> dict:
-    return look(tmp_path_factory.mktemp("usual"), LC_ALL="C.UTF-8")
+    """What this process sees, in the locale that the tests run in."""
+    before = locale.setlocale(locale.LC_ALL)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as told:
+        patch.chdir(tmp_path_factory.mktemp("usual"))
+        patch.setattr(sys, "argv", ["look", json.dumps(CELLS)])
+        try:
+            exec(LOOK, {})
+        finally:
+            locale.setlocale(locale.LC_ALL, before)
+    return json.loads(told.getvalue())
 
 
 def test_where_the_locale_is_ascii_all_is_read_and_written_as_utf8(tmp_path, usual):
@@ -205,10 +217,15 @@ def without_encoding(tree: ast.AST) -> list[str]:
     return [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call) and _leaves_it(node)]
 
 
+TEXT = ("read_text", "write_text", "open", "fdopen")
+
+
 def _leaves_it(call: ast.Call) -> bool:
     options = {keyword.arg: keyword.value for keyword in call.keywords}
+    last = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+    if last not in TEXT and "text" not in options:
+        return False
     name = ast.unparse(call.func)
-    last = name.rpartition(".")[2]
     if "encoding" in options or None in options or name in ("os.open", "Image.open"):
         return False
     if last in ("read_text", "write_text"):

@@ -29,6 +29,7 @@ def read(path: Path) -> tuple[MeasuredRow, ...]:
     found = []
     table = csv.reader(lines)
     names = next(table, [])
+    times = tuple(_times(names))
     for number, fields in enumerate(table, start=1):
         where = f"{path.parent.name}/{path.name}, row {number}"
         if len(fields) != len(names):
@@ -36,7 +37,7 @@ def read(path: Path) -> tuple[MeasuredRow, ...]:
                 f"{where}: {len(fields)} fields for {len(names)} columns ({', '.join(names)})."
             )
         row = {**constants, **dict(zip(names, map(_value, fields), strict=True))}
-        for name in _times(names):
+        for name in times:
             if not isinstance(row[name], int | float) or not row[name] > 0:
                 raise CatalogError(f"{where}: {name} = {row[name]!r}: must be seconds, a number above zero.")
         found.append(MappingProxyType(row))
