@@ -49,17 +49,24 @@ def build(folder: Path, distributions: Iterable[str] = COLAB) -> Path:
     return python
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The variables of a process there: `home` is empty, and no path of ours is told."""
+def environment(home: Path, compiled: Path | None = None) -> dict[str, str]:
+    """The variables of a process there: `home` is empty, and no path of ours is told.
+
+    compiled: but for this cache of Triton's, which knows kernels by their source and by all of Triton.
+    """
     ours = ("PYTHON", "JUPYTER", "IPYTHON", "TRITON", "XDG_", "INFERENCE_ROOFLINE", "MPL")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    if compiled is not None:
+        kept["TRITON_CACHE_DIR"] = str(compiled)
     return {**kept, "HOME": str(home), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
 
 
-def run(notebook: NotebookNode, python: Path, home: Path, *, timeout: int = 180) -> NotebookNode:
+def run(
+    notebook: NotebookNode, python: Path, home: Path, *, timeout: int = 180, compiled: Path | None = None
+) -> NotebookNode:
     """A copy of `notebook` with the outputs of a run with that Python, in the empty folder `home`.
 
-    timeout: seconds for each cell. Raises nbclient's CellExecutionError if a cell fails.
+    timeout: seconds for each cell. compiled: see `environment`. Raises nbclient's CellExecutionError if a cell fails.
     """
     home.mkdir(parents=True, exist_ok=True)
     specs = KernelSpecManager(kernel_dirs=[str(python.parents[1] / "kernels")])
@@ -69,7 +76,7 @@ def run(notebook: NotebookNode, python: Path, home: Path, *, timeout: int = 180)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
     client = NotebookClient(ran, km=manager, timeout=timeout, resources={"metadata": {"path": str(home)}})
-    client.execute(env=environment(home))
+    client.execute(env=environment(home, compiled))
     return ran
 
 

@@ -95,7 +95,7 @@ class Machine:
 
     def full(self, values: np.ndarray) -> np.ndarray:
         """Values as [programs, threads]."""
-        return np.broadcast_to(values, self.shape)
+        return values if values.shape == self.shape else np.broadcast_to(values, self.shape)
 
     def put(self, place: int, values: np.ndarray, on: np.ndarray | None) -> None:
         """A register's new values for the threads in `on`."""
