@@ -66,7 +66,8 @@ def run(
 ) -> NotebookNode:
     """A copy of `notebook` with the outputs of a run with that Python, in the empty folder `home`.
 
-    timeout: seconds for each cell. compiled: see `environment`. Raises nbclient's CellExecutionError if a cell fails.
+    timeout: seconds for each cell. compiled: see `environment`. Raises nbclient's CellExecutionError if a
+    cell fails.
     """
     home.mkdir(parents=True, exist_ok=True)
     specs = KernelSpecManager(kernel_dirs=[str(python.parents[1] / "kernels")])
