@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import importlib
 import inspect
@@ -299,6 +300,7 @@ def main() -> None:
     ]
     json.dump(told, out)
     out.flush()
+    gc.freeze()  # all of it ends with the process: it need not be looked through once more
 
 
 if __name__ == "__main__":

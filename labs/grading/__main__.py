@@ -7,6 +7,7 @@ why. Stopped at any time, even killed, the same command goes on where it was.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import warnings
@@ -104,4 +105,6 @@ def _grade(options: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    gc.freeze()  # all of it ends with the process: it need not be looked through once more
+    sys.exit(status)

@@ -97,7 +97,8 @@ def _with_error(detail: str, output: str) -> str:
 def alive(one: Runner) -> None:
     """Run the programs on nothing. Raises SandboxFailed when the environment isn't all there.
 
-    "replay" and "compile" are one program with the same imports, so one of them tells.
+    "replay" and "compile" are one program with the same imports, so one of them tells. They import
+    all that "answer" may, which without cells imports neither torch nor Triton.
     """
     for program, request in (
         ("answer", {"cells": [], "asks": []}),

@@ -10,6 +10,7 @@ comparison happens here: outputs and the access trace go out.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -48,6 +49,7 @@ def main() -> None:
             answer = {"error": said(error)}
         channel.write(json.dumps({"done": name, **answer}) + "\n")
         channel.flush()
+    gc.freeze()  # all of it ends with the process: it need not be looked through once more
 
 
 def load(text: str) -> ModuleType:

@@ -18,24 +18,23 @@ time limit counts, and an event that was begun and never done names the culprit.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import linecache
 import math
 import numbers
 import os
+import re
 import sys
 import traceback
 from typing import Any
 
 LARGEST_ANSWER = 100_000  # numbers in one returned value
-PREAMBLE = (
-    "import math",
-    "import numpy as np",
-    "import torch",
-    "import triton",
-    "import triton.language as tl",
-)
+PREAMBLE = ("import math", "import numpy as np")
+# These take more than a second, so they are there for cells that say one of their names.
+TRITON = ("import torch", "import triton", "import triton.language as tl")
+NAMES = re.compile(r"\b(torch|triton|tl)\b")
 # Host work that makes room for a result. Anything else that makes a tensor has computed something.
 EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 ZEROS = ("zeros", "zeros_like", "new_zeros")
@@ -55,7 +54,7 @@ def main() -> None:
         channel.write(json.dumps(event) + "\n")
         channel.flush()
 
-    namespace = prepared()
+    namespace = prepared(any(NAMES.search(cell["source"]) for cell in request["cells"]))
     for cell in request["cells"]:
         tell({"begin": cell["id"]})
         tell({"done": cell["id"], "error": run_cell(cell["id"], cell["source"], namespace)})
@@ -68,17 +67,24 @@ def main() -> None:
         except BaseException as error:  # noqa: BLE001 - even a SystemExit belongs to the submission
             answer = {"error": said(error)}
         tell({"done": ask["id"], **answer})
+    gc.freeze()  # all of it ends with the process: it need not be looked through once more
 
 
-def prepared() -> dict[str, Any]:
-    """The names that every cell may use, with Triton's decorators replaced by recorders."""
-    import triton
+def prepared(with_triton: bool = True) -> dict[str, Any]:
+    """The names that every cell may use, with Triton's decorators replaced by recorders.
 
-    triton.jit = recorded
-    triton.autotune = triton.heuristics = refuse_tuning
+    with_triton: False leaves torch and Triton out.
+    """
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for line in PREAMBLE:
+    gc.disable()  # modules are made here, and none of them is garbage
+    if with_triton:
+        import triton
+
+        triton.jit = recorded
+        triton.autotune = triton.heuristics = refuse_tuning
+    for line in PREAMBLE + (TRITON if with_triton else ()):
         exec(line, namespace)
+    gc.enable()
     return namespace
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -206,6 +207,21 @@ def test_work_done_elsewhere_than_in_a_kernel_is_refused_with_its_reason(told, n
     (run,) = told.answers[name].runs
     assert run.output is None
     assert word in run.error
+
+
+def test_torch_is_not_imported_for_cells_that_say_no_name_of_it():
+    """It takes more than a second, for each submission. That it's there for others is seen above."""
+    cell = {"id": "cell", "source": "import sys\ndef imported(name):\n    return name in sys.modules"}
+    ask = {"id": "ask", "kind": "calls", "function": "imported", "calls": [["numpy"], ["torch"]]}
+    done = subprocess.run(
+        [sys.executable, ROOT / "labs" / "kit" / "run_submitted_code.py"],
+        input=json.dumps({"cells": [cell], "asks": [ask]}).encode(),
+        env={**os.environ, "ROOFLINE_ANSWER_FD": "1"},
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    returns = unsandboxed.events(done.stdout)[-1]["returns"]
+    assert [one["value"] for one in returns] == [True, False]
 
 
 def test_watching_a_launcher_does_not_bring_torchs_compiler_along():
