@@ -1,9 +1,9 @@
 """Programs that are forked from a process that waits: fresh each time, and nothing of them stays."""
 
-import contextlib
 import os
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
@@ -92,5 +92,14 @@ def test_it_ends_with_the_notebook():
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     pid = int(subprocess.check_output([sys.executable, "-c", code], env=env, cwd=ROOT))
-    with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(pid).wait(20)
+    until = time.monotonic() + 20
+    while not ended(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert ended(pid)
+
+
+def ended(pid):
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
