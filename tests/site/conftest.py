@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,9 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
     running.close()
 
 
-@pytest.fixture
-def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
-    """A function of an address (and Playwright's options) that opens a watched browser context."""
+@contextmanager
+def watched(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """A function that opens a context; at the end whatever went wrong in any of them is an error."""
     made: list[tuple[BrowserContext, list[str]]] = []
 
     def make(address: str, **options) -> BrowserContext:
@@ -116,6 +117,20 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
         context.close()
         problems += found
     assert not problems, "\n".join(dict.fromkeys(problems))
+
+
+@pytest.fixture
+def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """A function of an address (and Playwright's options) that opens a watched browser context."""
+    with watched(browser) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def lasting_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+    """`new_context` for the tests of a file together: what goes wrong fails the last of them."""
+    with watched(browser) as make:
+        yield make
 
 
 @pytest.fixture
