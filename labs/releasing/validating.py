@@ -23,6 +23,7 @@ from labs.releasing.settings import SETTINGS
 # that a blank would have defined.
 BLANK_ERRORS = {"NotYet", "NotImplementedError", "NameError", "AssertionError"}
 OURS = ("PYTHONPATH", "TRITON_INTERPRET")
+CACHE = "INFERENCE_ROOFLINE_CACHE"
 
 
 @dataclass(frozen=True)
@@ -95,16 +96,18 @@ def _validate(lab: str, text: str, *, invert: bool) -> tuple[dict, NotebookNode,
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Variables for a kernel that sees nothing of ours; measurements and compiled kernels stay cached."""
-    from kernels.evidence.child_process import cache_dir  # here, since it imports torch
-
     before = dict(os.environ)
-    kept = cache_dir()
+    kept = None
+    if CACHE not in before:
+        from kernels.evidence.child_process import cache_dir  # here, since it imports torch
+
+        kept = cache_dir()
     for name in OURS:
         os.environ.pop(name, None)
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
     if kept is not None:
-        os.environ["INFERENCE_ROOFLINE_CACHE"] = str(kept)
+        os.environ[CACHE] = str(kept)
     try:
         yield
     finally:

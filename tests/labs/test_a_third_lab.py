@@ -86,7 +86,11 @@ def root(tmp_path_factory):
 
 
 def command(root: Path, *words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(root),
+        "INFERENCE_ROOFLINE_CACHE": str(root / "_build" / "cache"),
+    }
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=root,
