@@ -21,8 +21,8 @@ def weight_bytes(name: str) -> float:
     return serving.weight_bytes(model(name))
 
 
-def weight_seconds(name: str, accelerator: str, count: str = "all", **deployed: Any) -> float:
-    """Seconds to stream the weights once. count: "read" leaves out what a step doesn't read."""
+def weight_seconds(name: str, accelerator: str, count: str = "read", **deployed: Any) -> float:
+    """Seconds to stream what a step reads of the weights; count "all" takes the input table for read, too."""
     return serving.decode_step(deploy(name, accelerator, count=count, **deployed), 1, 1).weight_time
 
 

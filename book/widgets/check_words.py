@@ -33,6 +33,8 @@ NUMERIC: dict[str, str] = {
     "low": say("The digits are right, but it is {factor} times too small. Look at the unit's prefix."),
     "point_high": say("The digits are right, but it is {factor} times too large."),
     "point_low": say("The digits are right, but it is {factor} times too small."),
+    "about_high": say("It is about {factor} times too large. Look at the unit's prefix."),
+    "about_low": say("It is about {factor} times too small. Look at the unit's prefix."),
     "percent": say("The digits are right, as a part of one. The question asks for percent."),
     "empty": say("Type a number first."),
     "comma": say("The comma in {text} can't be told for sure. Decimals take a point: 2.7, or 2,730.7."),

@@ -26,7 +26,8 @@ def judge(payload: Mapping[str, Any], answer: str | float) -> Verdict:
 
     In this order: the right answer, unless it is a whole one too many; a known mistake, or the right
     digits in the wrong place, whichever is nearer; a known mistake with another prefix; a whole number
-    rounded the wrong way; a usual slip; what is only close; the reciprocal; anything else. Who typed a
+    rounded the wrong way; a usual slip; what is only close; the reciprocal; what is close but for a prefix;
+    anything else. Who typed a
     unit has said which prefix was meant, so that no hint takes the number for one with another.
     """
     read = _read(payload, answer) if isinstance(answer, str) else (float(answer), False)
@@ -54,6 +55,10 @@ def judge(payload: Mapping[str, Any], answer: str | float) -> Verdict:
     upside_down = 1 / target
     if _within(value, upside_down, tolerance) or _shift(value, upside_down, tolerance):
         return Verdict("slip", words["wrong"], words["upside_down"])
+    shift = _shift(value, target, payload["near"] * tolerance)
+    if payload["prefixed"] and _is_prefix(shift):
+        message = words["about_high" if shift > 0 else "about_low"]
+        return Verdict("scale", words["wrong"], fill(message, factor=f"{10 ** abs(shift):,}"))
     return Verdict("generic", words["wrong"], payload["hint"])
 
 

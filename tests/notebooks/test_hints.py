@@ -85,6 +85,11 @@ def test_a_whole_number_on_the_wrong_side_is_not_right(name, answer):
     assert said(name, answer).kind == "rounding"
 
 
+def test_rounded_digits_with_another_prefix_meet_a_hint_about_it():
+    verdict = said("ex-02-bytes", "0.1175")
+    assert (verdict.kind, "about 1,000 times too small" in verdict.message) == ("scale", True)
+
+
 @pytest.mark.parametrize(("name", "answer"), [("ex-02-time", "391.6 ns"), ("ex-01-copy", "597 ns")])
 def test_a_prefix_typed_in_full_meets_no_hint_about_another_one(name, answer):
     assert said(name, answer).kind == "scale"

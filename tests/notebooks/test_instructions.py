@@ -12,7 +12,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from book.formulas import ch01_roofline, ch02_linear_layers, ch03_prefill_and_decode, ch04_decode_floor
+from book.formulas import (
+    ch01_roofline,
+    ch02_linear_layers,
+    ch03_prefill_and_decode,
+    ch04_decode_floor,
+    ch05_kv_cache,
+)
 from book.formulas.models import READ
 from book.widgets.applied import applied
 from book.widgets.explorer import explore
@@ -48,6 +54,21 @@ def rate(**moves):
     cards = ["h200_sxm", "h100_sxm", "b200"]
     chosen = {"model": "llama3.1-70b", "layer": READ, "weight_itemsize": 1}
     return applied(explore(ch04_decode_floor.decode_rate, cards, **chosen), **moves)
+
+
+def cached(**moves):
+    shown = explore(ch05_kv_cache.kv_bytes_per_token, FIVE[:3], model="llama3.1-8b", context=32768, batch=4)
+    return applied(shown, **moves)
+
+
+def fits(**moves):
+    shown = explore(
+        ch05_kv_cache.kv_capacity,
+        ["h200_sxm", "h100_sxm", "b200", "mi300x"],
+        model="llama3.1-70b",
+        weight_itemsize=1,
+    )
+    return applied(shown, **moves)["sequences"]
 
 
 def a_doubling_doubles_the_speed_up_to_the_ridge():
@@ -129,6 +150,20 @@ def the_rate_is_a_straight_line_up_to_103_users():
     assert rate(batch=206)["throughput"] < 1.01 * rate(batch=104)["throughput"]
 
 
+def eight_kv_heads_make_a_fourfold_smaller_cache():
+    many, few = (cached(kv_heads=heads)["per_token"] for heads in (32, 8))
+    assert (many, few) == (524_288, 131_072) and cached()["per_token"] == few
+
+
+def four_bits_make_room_for_59():
+    assert (fits(), fits(weight_itemsize=0.5)) == (38, 59)
+
+
+def on_a_b200_eight_bits_more_than_double_the_sequences():
+    before, after = (fits(accelerator="b200", weight_itemsize=size) for size in (2, 1))
+    assert (before, after) == (18, 60) and after > 2 * before
+
+
 INSTRUCTIONS: list[tuple[str, str, Callable[[], None]]] = [
     ("01-roofline", "each doubling doubles the speed", a_doubling_doubles_the_speed_up_to_the_ridge),
     ("01-roofline", "53.6 TFLOP/s, not one bit faster", fp8_is_not_one_bit_faster_at_16),
@@ -152,12 +187,27 @@ INSTRUCTIONS: list[tuple[str, str, Callable[[], None]]] = [
     ("04-decode-floor", "each user keeps 154 tokens/s", sixty_four_users_wait_as_long_as_one),
     ("04-decode-floor", "Drag on past 153 users, and the time begins to grow", past_153_users_the_time_grows),
     ("04-decode-floor", "103 on an H200", the_rate_is_a_straight_line_up_to_103_users),
+    (
+        "05-kv-cache",
+        "move the KV heads to 32, one for each query head of the 8B, and back to 8",
+        eight_kv_heads_make_a_fourfold_smaller_cache,
+    ),
+    (
+        "05-kv-cache",
+        "Now set 4 bits per weight and see: from 38 to 59 sequences of 5,120 tokens.",
+        four_bits_make_room_for_59,
+    ),
+    (
+        "05-kv-cache",
+        "On a B200, from 16 bits to 8, it is more than twice.",
+        on_a_b200_eight_bits_more_than_double_the_sequences,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("chapter", "words", "check"), INSTRUCTIONS, ids=lambda x: getattr(x, "__name__", x))
 def test_a_move_does_what_the_chapter_says(chapter, words, check):
     cells = nbformat.read(CHAPTERS / f"{chapter}.ipynb", 4).cells
-    prose = " ".join(" ".join(c.source.split()) for c in cells if c.cell_type == "markdown")
-    assert words in prose, f"{chapter} no longer says {words!r}; take its row out, or write the new one"
+    said = " ".join(" ".join(c.source.split()) for c in cells)  # an answered question tells to move, too
+    assert words in said, f"{chapter} no longer says {words!r}; take its row out, or write the new one"
     check()

@@ -41,7 +41,7 @@ CLAIMS = (
         say("FP8 doubles the batch that decode needs to become compute-bound: 591 on an H100"),
         "591 rows",
         lambda: critical_rows("h100_sxm", "fp8", "fp8"),
-        say("The ridge doubles, but each weight takes half the bytes. F s / 2 beta stays where it was."),
+        say("The ridge doubles, but each weight takes half the bytes. F w / 2 beta stays where it was."),
         slip=lambda: card("h100_sxm").ridge("fp8"),
     ),
     right(

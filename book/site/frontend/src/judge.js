@@ -9,6 +9,7 @@ const POWERS = Array.from({ length: 15 }, (_, i) => i + 1);
 
 const within = (value, target, tolerance) => Math.abs(value - target) <= tolerance * Math.abs(target);
 const isPrefix = (shift) => shift !== 0 && shift % 3 === 0;
+const powerOf = (shift) => (10 ** Math.abs(shift)).toLocaleString("en");
 const off = (value, target) => Math.abs(value / target - 1);
 
 /** The verdict on an answer as typed: {kind, status, message, right}. */
@@ -33,6 +34,9 @@ export function judge(payload, text) {
   const upsideDown = 1 / answer;
   if (within(value, upsideDown, tolerance) || shift(value, upsideDown, tolerance))
     return verdict("slip", words.wrong, words.upside_down);
+  const about = shift(value, answer, payload.near * tolerance);
+  if (payload.prefixed && isPrefix(about))
+    return verdict("scale", words.wrong, fill(words[about > 0 ? "about_high" : "about_low"], { factor: powerOf(about) }));
   return verdict("generic", words.wrong, payload.hint);
 }
 
@@ -49,8 +53,7 @@ function known(payload, value, withUnit) {
   if (moved) {
     if (payload.unit === "%" && moved === -2) return verdict("scale", words.wrong, words.percent);
     const name = `${payload.prefixed ? "" : "point_"}${moved > 0 ? "high" : "low"}`;
-    const factor = (10 ** Math.abs(moved)).toLocaleString("en");
-    return verdict("scale", words.wrong, fill(words[name], { factor }));
+    return verdict("scale", words.wrong, fill(words[name], { factor: powerOf(moved) }));
   }
   for (const mistake of withUnit ? [] : mistakes) {
     if (isPrefix(shift(value, mistake.value, tolerance))) return verdict("mistake", words.wrong, mistake.hint);
