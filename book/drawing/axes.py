@@ -174,6 +174,11 @@ def _key(figure: Figure, axes: Axes, entries: Sequence[Marks]) -> None:
         axes.lines[before].set_label(one.label)
         handles.append(axes.lines[before])
     with matplotlib.rc_context(style()):
-        figure.legend(
-            handles=handles, loc="outside lower left", ncols=1 if len(entries) > 2 else 2, handletextpad=0.3
-        )
+        for columns in (1,) if len(entries) > 2 else (2, 1):  # side by side, if the figure is wide enough
+            for drawn in figure.legends[:]:
+                drawn.remove()
+            figure.legend(handles=handles, loc="outside lower left", ncols=columns, handletextpad=0.3)
+            figure.draw_without_rendering()
+            box = figure.legends[0].get_window_extent()
+            if box.x1 + 0.03 * box.width <= figure.bbox.x1:  # other fonts are a little wider
+                return

@@ -9,6 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from book.drawing import roof_labels
 from book.drawing.axes import (
@@ -133,7 +134,8 @@ def roofline(
         for one in counted[:1]:  # what stands on the axis reaches into it
             labels.avoid_points(one.x, [ylim[0]] * len(one.x))
         for lane, one in enumerate(counted):
-            _name_on_axis(labels, one, 0 - LANE * lane, xlim, ylim)
+            first = one is next((other for other in counted if other.reach), None)
+            _name_on_axis(labels, one, 0 - LANE * lane, xlim, ylim, explained=first)
         if shown:
             roof_labels.names(labels, roofs, strong, xlim)
             roof_labels.ridges(labels, ridges, xlim, ylim)
@@ -220,13 +222,21 @@ def _draw_on_axis(axes: Axes, one: OnAxis, height: float) -> None:
 
 
 def _name_on_axis(
-    labels: Labels, one: OnAxis, height: float, xlim: tuple[float, float], ylim: tuple[float, float]
+    labels: Labels,
+    one: OnAxis,
+    height: float,
+    xlim: tuple[float, float],
+    ylim: tuple[float, float],
+    explained: bool,
 ) -> None:
-    """The series' name: over the axis for the one that stands on it, beside the marks for those below."""
+    """The series' name: over the axis for the one that stands on it, beside the marks for those below.
+
+    explained: with the words for its lines, which are said once in a figure.
+    """
     if not one.label or not one.x:
         return
     words = one.label
-    if one.reach and not one.variant:  # said once
+    if explained:
         words = say("{label}, ├ with workspace", label=one.label)
     if not height:
         spots = [*sorted(one.x, reverse=True), xlim[0] * 1.05]
@@ -247,11 +257,17 @@ def _name_on_axis(
         annotation_clip=False,
     )
     beside.set_in_layout(False)  # as `Labels.place` does
-    if beside.get_window_extent().x1 > labels.axes.figure.bbox.x1:  # no room to the right
+    if not _inside(beside):  # no room to the right
         beside.xy = (first, height)
         beside.set_position((-8, 0))
         beside.set_ha("right")
-        if beside.get_window_extent().x0 < 0:  # nor to the left: the right end may be cut
-            beside.xy = (last, height)
-            beside.set_position((8, 0))
-            beside.set_ha("left")
+        if not _inside(beside):  # nor to the left: rather over its own marks than cut
+            beside.xycoords = ("figure fraction", "axes fraction")
+            beside.xy = (0.98, height)
+            beside.set_position((0, 0))
+
+
+def _inside(text: Text) -> bool:
+    """Whether a text lies within its figure, even in a font that is a little wider than here."""
+    box, more = text.get_window_extent(), 0.03
+    return box.x0 - more * box.width >= 0 and box.x1 + more * box.width <= text.figure.bbox.x1

@@ -15,13 +15,14 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import sympy
+from sympy.printing.latex import LatexPrinter
 
 from book import roofline
 from book.cost import Cost
 from book.formulas.band import HIGH, LOW, Band, expanded
 from book.formulas.capacity import CARDS, Capacity
 from book.formulas.code_generation import javascript, numeric, written_out
-from book.formulas.symbols import Parameter, symbol
+from book.formulas.symbols import Parameter, plain_letter, symbol
 from book.formulas.views import Curve, Readouts, Roofline, View
 
 Presets = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -250,12 +251,20 @@ class Formula:
         return self.evaluate(**values)
 
     def latex(self, expression: sympy.Expr | None = None, **others: str) -> str:
-        """LaTeX of the formula, or of another expression in its symbols and in `others` (name: LaTeX)."""
-        names = {p.sympy: p.latex or p.symbol for p in self.parameters}
-        names |= {symbol(a.symbol): a.latex for a in self.aliases}
-        names |= {symbol(name): latex for name, latex in others.items()}
-        shown = self.expression if expression is None else expression
-        return sympy.latex(written_out(shown), symbol_names=names)
+        """LaTeX of the formula, or of another expression in its symbols and in `others` (name: LaTeX).
+
+        Factors and terms stand in the order of the letters that a reader sees, as in the explorer.
+        """
+        called = {p.symbol: p.latex for p in (*self.parameters, *self.aliases)} | others
+        shown = sympy.sympify(self.expression if expression is None else expression)
+        nameless = {s for s in shown.free_symbols if s.name not in called}
+        lettered, printed = {}, {}
+        for name, latex in called.items():
+            shown_as = symbol(plain_letter(name, latex))
+            while shown_as in printed or shown_as in nameless:  # two symbols with one letter stay two
+                shown_as = symbol(f"{shown_as.name}'")
+            lettered[symbol(name)], printed[shown_as] = shown_as, latex or name
+        return _Latex({"symbol_names": printed}).doprint(written_out(shown.xreplace(lettered)))
 
     def javascript(self) -> dict[str, str]:
         """Every output, and the limit, as a JavaScript expression of the parameters' symbols."""
@@ -263,6 +272,17 @@ class Formula:
         if self.limit is not None:
             code["limit"] = javascript(self.limit.expression)
         return code
+
+
+class _Latex(LatexPrinter):
+    """The arguments of Max and Min in the order that they have in an explorer, which factors them."""
+
+    def _hprint_variadic_function(self, expr: sympy.Expr, exp: str | None = None) -> str:
+        inside = sorted(expr.args, key=lambda a: sympy.default_sort_key(sympy.factor_terms(a)))
+        made = rf"\{str(expr.func).lower()}\left({', '.join(map(self._print, inside))}\right)"
+        return made if exp is None else rf"{made}^{{{exp}}}"
+
+    _print_Min = _print_Max = _hprint_variadic_function
 
 
 def preset_name(group: str, label: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -79,6 +80,18 @@ class Parameter:
     def sympy(self) -> sympy.Symbol:
         """The positive SymPy symbol; equal symbols compare equal everywhere in the book."""
         return symbol(self.symbol)
+
+
+def plain_letter(name: str, latex: str = "") -> str:
+    r"""What a symbol is called in plain text: "M" for M, "β" for \beta; its name where neither is one."""
+    if not latex.startswith("\\"):
+        return latex or name
+    letter, _, index = latex[1:].partition("_")
+    try:
+        greek = unicodedata.lookup(f"GREEK SMALL LETTER {letter.upper()}")
+    except KeyError:
+        return name
+    return f"{greek}_{index.strip('{}')}" if index else greek
 
 
 def symbol(name: str) -> sympy.Symbol:

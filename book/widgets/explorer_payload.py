@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -17,6 +16,7 @@ from book.catalog.facts import ACCELERATOR_FACTS, DTYPE_FACTS, FACTS
 from book.drawing import number_text
 from book.formulas.code_generation import javascript, written_out
 from book.formulas.formula import Alias, Formula, Parameter, roof_javascript, symbol
+from book.formulas.symbols import plain_letter
 from book.formulas.views import Roofline, Shown, Stack, Timeline, Trace, View
 from book.say import translated
 from book.simulators import trace
@@ -27,15 +27,7 @@ DTYPES = catalog.RATES  # what a card has a peak for
 
 def letter(parameter: Parameter | Alias) -> str:
     r"""A parameter's name in plain text: "M" for M, "β" for \beta."""
-    name = parameter.latex or parameter.symbol
-    if not name.startswith("\\"):
-        return name
-    letter, _, index = name[1:].partition("_")
-    try:
-        greek = unicodedata.lookup(f"GREEK SMALL LETTER {letter.upper()}")
-    except KeyError:
-        return parameter.symbol
-    return f"{greek}_{index.strip('{}')}" if index else greek
+    return plain_letter(parameter.symbol, parameter.latex)
 
 
 def named(parameter: Parameter) -> str:
@@ -55,8 +47,9 @@ def _plain(formula: Formula, expression: sympy.Expr) -> str:
 
 
 def _mathml(formula: Formula, expression: sympy.Expr) -> str:
-    """MathML, which every current browser sets by itself."""
-    return mathml(written_out(sympy.factor_terms(_lettered(formula, expression))), printer="presentation")
+    """MathML, which every current browser sets by itself; a minus is one, and no hyphen."""
+    shown = written_out(sympy.factor_terms(_lettered(formula, expression)))
+    return mathml(shown, printer="presentation").replace("<mo>-</mo>", "<mo>&#8722;</mo>")
 
 
 def sliders(formula: Formula) -> tuple[Parameter, ...]:

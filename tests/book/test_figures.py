@@ -116,6 +116,42 @@ def test_the_name_of_a_series_below_the_axis_is_inside_the_figure_whichever_side
         assert sum("with workspace" in w for w in words(figure)) == 1
 
 
+def reaching(label, rung, *ats):
+    """A counted series that reaches further left with its workspace."""
+    points = [{"intensity": at, "intensity_of_all": 0.9 * at, "flops_per_s": None} for at in ats]
+    return {"rung": rung, "label": label, "points": points}
+
+
+LONG = "published, k = 16,384, n = 16,384, of an engine"
+CROWDED = [{**PUBLISHED, "label": f"{LONG} {i}", "points": PUBLISHED["points"] * 40} for i in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        CROWDED,
+        [
+            reaching("counted", "counted", 1, 16, 128),
+            reaching("counted, with the mistake", "mistaken", 1, 16, 72),
+        ],
+        [COUNTED, reaching("counted, with the mistake", "mistaken", 0.6, 1500)],
+    ],
+    ids=["a key of two", "a mistake with workspace", "marks at both ends"],
+)
+def test_every_word_of_a_figure_is_inside_it(series):
+    figure = figures.roofline([H100], series)
+    figure.draw_without_rendering()
+    for text in figure.findobj(Text):
+        box = text.get_window_extent()
+        inside = box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1
+        assert inside or not text.get_text(), (text.get_text(), box.x0, box.x1, figure.bbox.x1)
+
+
+def test_workspace_is_explained_once_in_a_figure():
+    figure = figures.roofline([H100], [reaching("ours", "counted", 9), reaching("wrong", "mistaken", 5)])
+    assert [w for w in words(figure) if "ours" in w or "wrong" in w] == ["ours, ├ with workspace", "wrong"]
+
+
 def test_series_of_one_rung_are_told_apart_by_their_marks():
     figure = figures.roofline([H100], [{**PUBLISHED, "label": f"engine {i}"} for i in range(4)])
     marks = [
