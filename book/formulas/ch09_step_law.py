@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from book import roofline
-from book.cost import Number
+from book.cost import Number, weight_flops
 from book.cost.base import ceil_div
 from book.formulas import memory, models
 from book.formulas import parameters as p
@@ -24,14 +24,18 @@ _ETA_P = Parameter("eta_p", say("share of the peak, prompts"), 0.57, latex=r"\et
 _TAU = Parameter(
     "overhead", say("overhead of a step"), 0.005, 0, 0.02, "s", r"\tau", scale="linear", integer=False
 )
+_HEAD = Parameter("head", say("parameters of the output head"), latex="P_h", source="model")
 _law = StepLaw(1 / _ETA.sympy, _TAU.sympy)
 _tpot = _law(p.step_time(STEP, p.GPUS.sympy))
 # The prompt goes in as equal chunks, one a step, beside the users' tokens: weights are read once. The last
-# chunk is the longest: it looks back on all the others, and reads their cache.
+# chunk is the longest: it looks back on all the others, and reads their cache. And it alone is multiplied by
+# the output head, for one token: nobody asks for the logits of the others.
 _chunks = ceil_div(p.LENGTH.sympy, _CHUNK.sympy)
 _kv_per_token = short.kv_per_token(p.LAYERS.sympy, p.KV_HEADS.sympy, p.HEAD_DIM.sympy)  # 16 bits
 _attention = PROMPT.flops - LINEAR_FLOPS
-_last = LINEAR_FLOPS / _chunks + _attention * (2 - 1 / _chunks) / _chunks
+_in_blocks = weight_flops(p.PARAMETERS.sympy - _HEAD.sympy, p.LENGTH.sympy)
+_logits = weight_flops(_HEAD.sympy)
+_last = _in_blocks / _chunks + _attention * (2 - 1 / _chunks) / _chunks + _logits
 _again = p.LENGTH.sympy * (1 - 1 / _chunks) * p.KV_PER_TOKEN.sympy
 
 
@@ -60,6 +64,7 @@ step_law = Formula(
         _ETA_P,
         _TAU,
         *p.MODEL,
+        _HEAD,
         *p.CARD,
     ),
     outputs={
@@ -70,7 +75,7 @@ step_law = Formula(
         "mixed_at_once": _at_once,
         "stall_at_once": roofline.most(_at_once - _tpot, 0),
         "chunks": _chunks,
-        "ttft": _time(PROMPT.flops, 0) + _chunks * _tpot,
+        "ttft": _time(_in_blocks + _attention + _logits, 0) + _chunks * _tpot,
     },
     aliases=(p.WEIGHT_BYTES, replace(p.KV_PER_TOKEN, expression=_kv_per_token)),
     presets=models.read_models,

@@ -81,6 +81,7 @@ def read_models() -> Presets:
         m.name: {
             "": {
                 "parameters": int(parameters_read(m)),
+                "head": m.parameter_parts["head"],
                 "stored": m.parameters,
                 "layers": m.layers,
                 **_attention(m),

@@ -22,11 +22,13 @@ from book.serving.step_terms import products_of
 FLOOR, SCALED, TABLES = "floor", "scaled", "tables"  # what stands for the products with weights
 
 
-def kernels(row: Row) -> dict[str, float]:
+def kernels(row: Row, version: str = "") -> dict[str, float]:
     """Seconds of a row's mean step by kernel: floors, what the kernels take beyond them, and the rest.
 
     weights, cache: floors. products, attention: the measured kernels less those floors. all_reduces, prompts:
-    measured. Raises kernel_times.NoTable where a kernel was not measured on the row's card.
+    measured. version: of the engine in whose tables products and all-reduces are looked up, the law's unless
+    another is named; attention and prompts were timed in one. Raises kernel_times.NoTable where a kernel was
+    not measured on the row's card.
     """
     terms, d = terms_of(row), deployed(row)
     prompt, output = lengths(row)
@@ -37,10 +39,10 @@ def kernels(row: Row) -> dict[str, float]:
     attention = d.model.layers * table.decode_attention(of_a_head, prompt + output / 2, cache)
     return {
         "weights": plain(terms.weights),
-        "products": products_of(d, sequences, row["engine"]) - plain(terms.weights),
+        "products": products_of(d, sequences, row["engine"], version) - plain(terms.weights),
         "cache": plain(terms.cache),
         "attention": attention - plain(terms.cache),
-        "all_reduces": plain(terms.all_reduces),
+        "all_reduces": plain((terms_of(row, version=version) if version else terms).all_reduces),
         "prompts": plain(terms.prompts),
     }
 

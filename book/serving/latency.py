@@ -17,7 +17,7 @@ class StepTime(Protocol):
 
 
 class FirstTokenTime(Protocol):
-    """A law of first tokens: `step_law.StepLaw` or `term_law.FirstToken`."""
+    """A law of first tokens: `term_law.FirstToken`, or `step_law.IDEAL`, which is the floor."""
 
     def first_token(self, d: Deployment, length: Any, batch: Any, **more: Any) -> Number:
         """Seconds to a first token."""

@@ -52,9 +52,17 @@ class StepLaw:
         return self(decode_step(d, batch, context).time)
 
     def first_token(self, d: Deployment, length: Number, batch: Number, **more: Any) -> Number:
-        """Seconds of `batch` prompts that are read at once and wait for nobody. Raises as `step`."""
+        """Seconds of `batch` prompts that are read at once and wait for nobody: the floor, of `IDEAL`.
+
+        Raises ValueError as `step`, and of any other line: what it multiplies is the time of bytes.
+        """
         _knows_nothing_of(more)
-        return self(prefill(d, length, batch).time)
+        if self != IDEAL:
+            raise ValueError(
+                f"law = {self}: a line over the floors of steps knows nothing of prompts; give law=, "
+                "a `book.serving.term_law.FirstToken`."
+            )
+        return prefill(d, length, batch).time
 
 
 def _knows_nothing_of(more: Mapping[str, Any]) -> None:

@@ -191,9 +191,12 @@ def _over_the_floor(card: str, engine: str, length: float) -> float:
     return lone_prompt(d, length, engine) / plain(prefill(d, length).time)
 
 
-def products_of(d: Deployment, rows: float, engine: str = "vLLM") -> float:
-    """Seconds of all layers' products with weights, by tables. Raises kernel_times.NoTable without them."""
-    return _products(d, _Tables(_own(d, engine)), rows)
+def products_of(d: Deployment, rows: float, engine: str = "vLLM", version: str = "") -> float:
+    """Seconds of all layers' products with weights, by the tables of a version of the engine.
+
+    Raises kernel_times.NoTable without them.
+    """
+    return _products(d, _Tables(_own(d, engine, version)), rows)
 
 
 def prompt_beside(

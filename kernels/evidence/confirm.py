@@ -110,6 +110,7 @@ class Evidence:
         mine = [s for s in drawn if s["accelerator"] in (None, self.accelerator)]
         # sizes stand in the tables; here they would leave no room
         mine = [{**s, "label": say("counted")} if s["rung"] == "counted" else s for s in mine]
+        mine = series.told_apart(mine)
         if self.wrong:
             mine.append(series.marks("mistaken", say("counted, with the mistake"), self.wrong))
         said = series.finding(card.short_name, self.experiment.name, self.rows, self.wrong)

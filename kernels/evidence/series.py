@@ -30,6 +30,21 @@ def marks(rung: str, label: str, rows: Sequence[CountedRow]) -> dict[str, Any]:
     return {"rung": rung, "label": label, "accelerator": None, "points": points}
 
 
+def told_apart(series: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same series; where several are published, their labels keep what not all of them say.
+
+    A label is a list with commas, "H100 SXM, bf16, heads = 8". What stands in each of them is of no use in a
+    legend, and stands in the caption.
+    """
+    labels = [s["label"].split(", ") for s in series if s["rung"] == "published"]
+    common = set.intersection(*map(set, labels)) if len(labels) > 1 else set()
+    made = []
+    for s in series:
+        own = [part for part in s["label"].split(", ") if part not in common]
+        made.append({**s, "label": ", ".join(own)} if s["rung"] == "published" and own else s)
+    return made
+
+
 def finding(card: str, kernel: str, rows: Sequence[CountedRow], wrong: Sequence[CountedRow] = ()) -> str:
     """What the marks of a roofline say, in sentences: where the kernel was counted, and the wrong one."""
     if not rows:

@@ -41,6 +41,23 @@ def test_the_sum_of_tables_is_near_for_vllm_and_above_for_tensorrt():
     assert np.mean(trt) > 0.1 > max(np.mean(h100), np.mean(h200))
 
 
+def test_what_is_left_over_depends_on_the_version_of_the_tables():
+    h100 = served.GROUPS[0]
+    off: dict[int, list[float]] = {}
+    for r in served.rows(h100):
+        older = sum(bottom_up.kernels(r, "0.14.0").values())
+        off.setdefault(r["gpus"], []).append(older / r["tpot_s"] - 1)
+    means = {gpus: float(np.mean(found)) for gpus, found in off.items()}
+    assert means == pytest.approx({2: 0.027, 4: 0.016, 8: -0.010}, abs=0.002)
+    nine = row(h100, 8, 4)
+    assert (
+        told(nine)
+        < nine["tpot_s"] - 1.9e-3
+        < nine["tpot_s"]
+        < sum(bottom_up.kernels(nine, "0.14.0").values())
+    )
+
+
 def test_the_bump_at_32_users_is_in_the_table_and_in_the_step():
     for users in (16, 32, 64):
         one = row(served.GROUPS[1], 1, users)

@@ -27,7 +27,7 @@ KNOWN = {
     "decode-intensity-8b": 4,
     "crossover-70b": 13_257,
     "batch-never-ends": 312,
-    "ttft-8k": 150.8e-3,
+    "ttft-8k": 133.4e-3,
     "ttft-linear": 6.68,
     "fused-1024": 1638.4,
     "law-overhead": 5.02e-3,

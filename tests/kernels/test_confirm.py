@@ -9,7 +9,7 @@ import torch
 from book import catalog, cost
 from kernels.contract import devices
 from kernels.contract.errors import CardRefuses, NotExecutable
-from kernels.evidence import PhysicsDisagrees, chips, compiled, confirm, executed, tables, timed
+from kernels.evidence import PhysicsDisagrees, chips, compiled, confirm, executed, series, tables, timed
 from kernels.evidence.confirm import RUNGS
 from kernels.evidence.counted import counted_rows
 from kernels.gemv import experiment as gemv
@@ -225,6 +225,15 @@ def test_points_are_series_with_their_rung():
     assert counted["points"][0]["intensity"] == cost.linear(1, 256, 256, 2).intensity
     assert {s["rung"] for s in series[1:]} == {"published"}
     assert all(p["flops_per_s"] > 0 for s in series[1:] for p in s["points"])
+
+
+def test_a_legend_names_only_what_tells_its_series_apart():
+    labels = ["H100 SXM, bf16, heads = 8, d = 128", "H100 SXM, bf16, heads = 64, d = 128"]
+    others = [{"rung": "published", "label": label} for label in labels]
+    ours = {"rung": "counted", "label": "counted"}
+    assert [s["label"] for s in series.told_apart([ours, *others])] == ["counted", "heads = 8", "heads = 64"]
+    assert series.told_apart(others[:1]) == others[:1]
+    assert series.told_apart([others[0], others[0]]) == [others[0], others[0]]
 
 
 def test_the_figure_carries_the_counted_points_and_its_caption(evidence):

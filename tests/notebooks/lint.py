@@ -117,6 +117,9 @@ def _parts(notebook: NotebookNode, checks: int, choices: int) -> Iterator[str]:
         yield f"it has {n} self-checks; at least {checks}"
     if (n := len(re.findall(r"^choice\(", source, re.M))) < choices:
         yield f"it has {n} questions of understanding, choice(...); at least {choices}"
+    for call in _self_checks(notebook):
+        if "solution" not in [k.arg for k in call.keywords]:
+            yield f"the self-check {ast.unparse(call.args[0])} has no solution="
     names = re.findall(r"\b(?:numeric|choice)\(\s*\"([^\"]+)\"", source)
     if len(set(names)) != len(names):
         yield f"two self-checks share a name: {sorted(names)}"
@@ -124,6 +127,16 @@ def _parts(notebook: NotebookNode, checks: int, choices: int) -> Iterator[str]:
     solved = set(re.findall(r"\{solution\} (\S+)\n:class: dropdown", prose(notebook)))
     if labels != solved:
         yield f"exercises without a dropdown solution, or the reverse: {sorted(labels ^ solved)}"
+
+
+def _self_checks(notebook: NotebookNode) -> Iterator[ast.Call]:
+    """The calls of numeric(...) and choice(...)."""
+    for cell in code(notebook):
+        for call in (
+            ast.walk(ast.parse(cell.source)) if re.search(r"\b(numeric|choice)\(", cell.source) else ()
+        ):
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in ("numeric", "choice"):
+                yield call
 
 
 def _confirmed(source: str) -> Iterator[str]:

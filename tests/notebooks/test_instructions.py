@@ -18,6 +18,11 @@ from book.formulas import (
     ch03_prefill_and_decode,
     ch04_decode_floor,
     ch05_kv_cache,
+    ch06_attention,
+    ch07_batching,
+    ch08_prefill_attention,
+    ch09_step_law,
+    ch09_step_terms,
 )
 from book.formulas.models import READ
 from book.widgets.applied import applied
@@ -48,6 +53,27 @@ def rows(**moves):
 def step(**moves):
     cards = ["a100_80gb_sxm", "h100_sxm"]
     return applied(explore(ch04_decode_floor.decode_floor, cards, model="llama2-7b", layer=READ), **moves)
+
+
+def heads(**moves):
+    return applied(explore(ch06_attention.decode_attention, FIVE, model="llama3.1-70b", batch=64), **moves)
+
+
+def whole_step(**moves):
+    return applied(explore(ch07_batching.decode_step, FIVE, view="bars", batch=32, context=4096), **moves)
+
+
+def prompt(**moves):
+    return applied(explore(ch08_prefill_attention.prefill, FIVE, view="bars", length=8192), **moves)
+
+
+def stack(**moves):
+    return applied(explore(ch09_step_terms.step_terms, [], view="stack"), **moves)
+
+
+def timeline(**moves):
+    shown = explore(ch09_step_law.step_law, FIVE[:4], model="llama3.1-8b", view="timeline")
+    return applied(shown, **moves)
 
 
 def rate(**moves):
@@ -164,6 +190,56 @@ def on_a_b200_eight_bits_more_than_double_the_sequences():
     assert (before, after) == (18, 60) and after > 2 * before
 
 
+def only_heads_and_cached_bytes_move_the_point_sideways():
+    at = heads()["intensity"]
+    for still in ({"batch": 1}, {"batch": 512}, {"context": 1024}, {"context": 131072}, {"head_dim": 64}):
+        assert heads(**still)["intensity"] == pytest.approx(at, rel=0.02)
+    assert heads(kv_heads=64)["intensity"] == pytest.approx(at / 8, rel=0.01)
+    assert heads(kv_itemsize=1)["intensity"] == pytest.approx(2 * at, rel=0.01)
+
+
+def the_bars_of_weights_and_cache_trade_places():
+    near, far = (whole_step(context=c) for c in (2048, 16384))
+    assert near["kv_time"] < near["weight_time"] == far["weight_time"] < far["kv_time"]
+
+
+def the_bar_of_the_weights_stands_still():
+    assert whole_step(batch=1)["weight_time"] == whole_step(batch=1024)["weight_time"]
+
+
+def the_bar_of_attention_overtakes_the_other():
+    short, long = (prompt(length=n) for n in (8192, 131072))
+    assert long["linear_time"] == pytest.approx(16 * short["linear_time"])
+    assert short["attention_time"] < short["linear_time"]
+    assert long["attention_time"] > long["linear_time"]
+
+
+def another_card_changes_both_bars_by_one_factor():
+    here, there = (prompt(accelerator=c) for c in ("h100_sxm", "b200"))
+    factors = [there[name] / here[name] for name in ("linear_time", "attention_time")]
+    assert factors[0] == pytest.approx(factors[1]) and factors[0] < 0.5
+
+
+def a_trade_of_efficiency_for_overhead_holds_at_one_number_of_cards():
+    eight, two = stack(gpus=8), stack(gpus=2)
+    traded = {"eta_w": 0.6, "overhead": stack()["constant"] - eight["weights"] * (0.96 / 0.6 - 1)}
+    assert 0 < traded["overhead"] < 5e-3
+    off = [stack(gpus=n, **traded)["tpot"] - before["tpot"] for n, before in ((8, eight), (2, two))]
+    assert abs(off[0]) < 0.1e-3 < 4e-3 < off[1]
+
+
+def from_16_users_to_64_the_step_jumps_and_then_grows_by_half_of_that():
+    few, more, many = (stack(preset="H200 SXM, vLLM", gpus=1, users=u)["measured"] for u in (16, 32, 64))
+    assert 0.4 < (many - more) / (more - few) < 0.55
+
+
+def smaller_chunks_make_a_stutter_of_the_gap():
+    shown = [timeline(chunk=c) for c in (8192, 2048, 512)]
+    for before, after in zip(shown, shown[1:], strict=False):
+        assert after["stall"] < before["stall"] and after["stall_at_once"] < before["stall_at_once"]
+        assert after["chunks"] > before["chunks"]
+
+
 INSTRUCTIONS: list[tuple[str, str, Callable[[], None]]] = [
     ("01-roofline", "each doubling doubles the speed", a_doubling_doubles_the_speed_up_to_the_ridge),
     ("01-roofline", "53.6 TFLOP/s, not one bit faster", fp8_is_not_one_bit_faster_at_16),
@@ -202,6 +278,26 @@ INSTRUCTIONS: list[tuple[str, str, Callable[[], None]]] = [
         "On a B200, from 16 bits to 8, it is more than twice.",
         on_a_b200_eight_bits_more_than_double_the_sequences,
     ),
+    (
+        "06-attention",
+        "look for anything that moves the point sideways",
+        only_heads_and_cached_bytes_move_the_point_sideways,
+    ),
+    ("07-batching", "Drag the context and they trade places", the_bars_of_weights_and_cache_trade_places),
+    ("07-batching", "look at the first bar: it doesn't move", the_bar_of_the_weights_stands_still),
+    ("08-prefill-attention", "the second one overtakes it", the_bar_of_attention_overtakes_the_other),
+    ("08-prefill-attention", "Try another card", another_card_changes_both_bars_by_one_factor),
+    (
+        "09-step-law",
+        r"Move $\eta_w$ to the left and $\tau$ towards nought",
+        a_trade_of_efficiency_for_overhead_holds_at_one_number_of_cards,
+    ),
+    (
+        "09-step-law",
+        "walk from 16 users to 32 and on to 64. The step jumps, and then grows by half of that",
+        from_16_users_to_64_the_step_jumps_and_then_grows_by_half_of_that,
+    ),
+    ("09-step-law", "The gap becomes a stutter", smaller_chunks_make_a_stutter_of_the_gap),
 ]
 
 

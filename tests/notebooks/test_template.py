@@ -144,6 +144,7 @@ BREAKS = {
     "questions of understanding": lambda nb: [
         replace(cell, "choice(", "print(") for cell in code(nb) if "\nchoice(" in f"\n{cell.source}"
     ],
+    "has no solution=": lambda nb: replace(cell_with(nb, "solution="), "solution=", "words="),
     "without a dropdown solution": lambda nb: replace(cell_with(nb, "{solution}"), ":class: dropdown", ""),
 }
 

@@ -62,6 +62,10 @@ def from_disk(browser, site) -> Iterator[tuple[Page, list[str]]]:
     assert not problems, "\n".join(dict.fromkeys(problems))
 
 
+def test_a_title_names_the_book_once(there):
+    assert there.page.title().count("The Inference Roofline") == 1
+
+
 def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(there):
     assert there.page.locator("main h1:visible").count() >= 1
     assert not there.problems, "\n".join(there.problems)

@@ -75,7 +75,9 @@ CLAIMS = (
         say("So its kernels run at 96 % of the bandwidth"),
         "96 %",
         lambda: product_share(row(H100, 8)),
-        say("A line can't tell; by tables the products with weights reach half of it on eight cards."),
+        say(
+            "A line can't tell; by tables of vLLM 0.24 products with weights reach half of it on eight cards."
+        ),
         slip=lambda: line(H100).efficiency,
     ),
     right(
