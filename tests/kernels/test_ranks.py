@@ -23,10 +23,29 @@ pytestmark = pytest.mark.skipif(bool(launch.why_not()), reason=launch.why_not() 
 
 
 @pytest.fixture(scope="module")
-def ran():
-    """{operation: what each of two ranks made and counted}."""
-    answers = launch.run("tests.kernels.rank_tasks:linears", {"sizes": SIZES}, ranks=RANKS)
-    return {name: [answer[name] for answer in answers] for name in answers[0]}
+def together():
+    """(evidence of the row-parallel one, {operation: what each of two ranks made and counted}).
+
+    The ranks that `confirm_ranks` starts make what else is asked of two ranks when they have answered it.
+    """
+    start, more = launch.run, []
+
+    def run(task, request, **options):
+        then = ("tests.kernels.rank_tasks:linears", {"sizes": SIZES})
+        both = {"first": (task, request), "then": then}
+        answers = start("tests.kernels.rank_tasks:first_and_then", both, **options)
+        more.extend(answer for _, answer in answers)
+        return [answer for answer, _ in answers]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launch, "run", run)
+        evidence = confirm_ranks(linear.row, ranks=RANKS, **SIZES)
+    return evidence, {name: [answer[name] for answer in more] for name in more[0]}
+
+
+@pytest.fixture(scope="module")
+def ran(together):
+    return together[1]
 
 
 def results(answers):
@@ -39,8 +58,8 @@ def whole():
 
 
 @pytest.fixture(scope="module")
-def evidence():
-    return confirm_ranks(linear.row, ranks=RANKS, **SIZES)
+def evidence(together):
+    return together[0]
 
 
 @pytest.fixture
