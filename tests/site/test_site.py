@@ -87,6 +87,19 @@ def test_no_table_of_evidence_that_is_open_is_cut(there):
     assert cut == []
 
 
+def test_no_word_of_a_figure_is_cut(there):
+    """An SVG hides what reaches beyond its box; at a laptop's width, two pixels are let pass."""
+    cut = there.page.eval_on_selector_all(
+        "figure svg text",
+        """every => every.filter(t => {
+            const box = t.ownerSVGElement.getBoundingClientRect(), own = t.getBoundingClientRect();
+            return own.width && (own.left < box.left - 2 || own.right > box.right + 2
+                || own.top < box.top - 2 || own.bottom > box.bottom + 2);
+        }).map(t => t.textContent)""",
+    )
+    assert cut == []
+
+
 def test_a_figure_that_a_sentence_names_is_where_its_link_leads(there):
     nowhere = there.page.eval_on_selector_all(
         "a[href^='#figure-']",
