@@ -23,8 +23,10 @@ HEADINGS = (
 )
 CARD = (":class: chapter-card", "**You will be able to**", "**Read first**")
 LONGEST_CELL = 15
+MOST_SHOWN = 120  # lines of code that stand open on the page
 WIDEST_LINE = 80
 EXACT = {"keep_output", "nbval-check-output"}
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 SKIPPED = {
     "skip-execution",
     "nbval-skip",
@@ -45,6 +47,12 @@ def complaints(notebook: NotebookNode, checks: int = 4, choices: int = 2) -> lis
 def code(notebook: NotebookNode) -> list[NotebookNode]:
     """The code cells."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown_lines(notebook: NotebookNode) -> int:
+    """Lines of code that a reader sees without opening anything."""
+    open_cells = (c for c in code(notebook) if not FOLDED & set(c.metadata.get("tags", [])))
+    return sum(len(cell.source.splitlines()) for cell in open_cells)
 
 
 def prose(notebook: NotebookNode) -> str:
@@ -76,6 +84,8 @@ def _headings(notebook: NotebookNode) -> Iterator[str]:
 
 def _code(notebook: NotebookNode) -> Iterator[str]:
     constants = catalog_constants()
+    if (lines := shown_lines(notebook)) > MOST_SHOWN:
+        yield f"it shows {lines} lines of code; {MOST_SHOWN} at most: tag cells that only print hide-input"
     for cell in code(notebook):
         name, tags = repr(cell.source.split("\n")[0]), set(cell.metadata.get("tags", []))
         lines = len(cell.source.splitlines())

@@ -120,6 +120,10 @@ BREAKS = {
     "asks no question": lambda nb: replace(nb.cells[0], "?\n", ".\n"),
     "level-two headings": lambda nb: replace(cell_with(nb, "## Folklore"), "## Folklore", "## Myths"),
     "16 lines": lambda nb: setattr(first_code(nb), "source", "\n".join(["x = 1"] * 16)),
+    "lines of code; ": lambda nb: [
+        cell.metadata.update(tags=[t for t in cell.metadata.get("tags", []) if t != "hide-input"])
+        for cell in code(nb)
+    ],
     "81 characters": lambda nb: setattr(first_code(nb), "source", "x = " + "1" * 77),
     "shows its answers": lambda nb: cell_with(nb, "numeric(").metadata.update(tags=[]),
     "does not end in boxed": lambda nb: replace(cell_with(nb, "boxed("), "boxed(", "print("),
