@@ -13,5 +13,5 @@ from kernels.contract.devices import MODE, NoTriton, default_dtype, device
 __all__ = ["MODE", "NoTriton", "default_dtype", "device"]
 
 # What importing torch and Triton has made stays to the end. Left out of every collection from here on,
-# and of the last one: a process that does little else ends a quarter sooner.
+# and of the last one: a process that does little else ends sooner.
 gc.freeze()
