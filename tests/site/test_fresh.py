@@ -91,6 +91,7 @@ def test_a_failure_is_told_once_and_only_what_changed_runs_again(book):
     assert kept.keys() == {"chapters/one"}, "of a chapter that failed beside it no run is kept"
 
     path.write_text(right, encoding="utf-8")
+    assert build(book) == ["two"], "the other has its run"
     (book / "book/cost.py").write_text("def cost(): return 2\n", encoding="utf-8")
     assert build(book) == ["one", "two"], "both reach book.cost through a kernel"
     assert build(book) == [], "nothing was touched"
