@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from book.formulas.symbols import plain_letter
 from tests import formulas
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,3 +111,35 @@ def test_each_bold_letter_of_the_chapters_is_named_on_the_page(page):
 )
 def test_symbols_are_read_out_of_latex(mathematics, found):
     assert symbols(mathematics) == found
+
+
+# ------------------------------------------------------------- factors of a summary, as in the box
+
+LATIN_FIRST = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + "αβγδηκμτ"
+# A rule is told the way in which it is known: 2 P L for a prompt's products, and attention's like it.
+KNOWN_AS = {"PL", "DHdL"}
+
+
+def products(mathematics: str) -> list[str]:
+    """The letters of each product in LaTeX, without numbers, powers and indices."""
+    plain = WORDS.sub("=", mathematics)
+    plain = re.sub(r"[_^](?:\{[^{}]*\}|\\[a-z]+|.)", "", plain).replace(r"\,", " ")
+    plain = re.sub(rf"\\(?:{GREEK})(?![A-Za-z])", lambda m: plain_letter("", m[0]), plain)
+    plain = re.sub(r"\\[A-Za-z]+|\\.", "=", plain)
+    return re.findall(r"[^\W\d_]{2,}", re.sub(r"[\s\d]", "", plain))
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_summary_has_its_factors_in_the_order_of_the_box(path):
+    summary = nbformat.read(path, as_version=4).cells[-1].source
+    found = [p for display, _ in MATH.findall(summary) for p in products(display)]
+    assert [p for p in found if p not in KNOWN_AS and p != "".join(sorted(p, key=LATIN_FIRST.index))] == []
+
+
+def test_products_are_read_out_of_a_summary():
+    assert products(r"\min(F,\; I\,\beta) = \frac{\mu\,C\,n - W}{S\,\kappa}, 2SH") == [
+        "Iβ",
+        "μCn",
+        "Sκ",
+        "SH",
+    ]
