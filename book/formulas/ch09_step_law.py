@@ -24,7 +24,7 @@ _ETA_P = Parameter("eta_p", say("share of the peak, prompts"), 0.57, latex=r"\et
 _TAU = Parameter(
     "overhead", say("overhead of a step"), 0.005, 0, 0.02, "s", r"\tau", scale="linear", integer=False
 )
-_HEAD = Parameter("head", say("of the output head"), latex="P_h", source="model")
+_HEAD = Parameter("head", say("output head"), latex="P_h", source="model")
 _law = StepLaw(1 / _ETA.sympy, _TAU.sympy)
 _tpot = _law(p.step_time(STEP, p.GPUS.sympy))
 # The prompt goes in as equal chunks, one a step, beside the users' tokens: weights are read once. The last
