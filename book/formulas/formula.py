@@ -255,7 +255,8 @@ class Formula:
 
         Factors and terms stand in the order of the letters that a reader sees, as in the explorer.
         """
-        called = {p.symbol: p.latex for p in (*self.parameters, *self.aliases)} | others
+        named: tuple[Parameter | Alias, ...] = (*self.parameters, *self.aliases)
+        called = {p.symbol: p.latex for p in named} | others
         shown = sympy.sympify(self.expression if expression is None else expression)
         nameless = {s for s in shown.free_symbols if s.name not in called}
         lettered, printed = {}, {}
