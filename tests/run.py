@@ -69,11 +69,11 @@ def steps(make: str = "make") -> tuple[Step, ...]:
             # What a chapter times of this machine is compared with nothing here.
             given=(("BOOK_JOBS", str(CORES)),),
         ),
-        # One worker more than there are cores: a quarter of their time they wait for a browser or a child.
+        # A worker for each core, which its children and its browser keep busy while it waits for them.
         # A thread for each: torch's own, on arrays as small as these, would wait for each other in a loop.
         Step(
             "tests",
-            (pytest("tests", "-n", str(CORES + 1), "--dist", "worksteal", "-m", "not quiet"),),
+            (pytest("tests", "-n", str(CORES), "--dist", "worksteal", "-m", "not quiet"),),
             given=tuple(dict.fromkeys(ONE_THREAD, "1").items()),
         ),
         # Alone, since what runs beside them is in their times.

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -85,7 +87,10 @@ def replace_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """Writes the self-contained version of every notebook page that doesn't have it yet."""
     if exception is not None or app.builder.format != "html":
         return
-    made = [name for name in sorted(app.env.found_docs) if _replace(app, name)]
+    names = sorted(app.env.found_docs)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # packing is most of it, and lets others run
+        replaced = threads.map(lambda name: _replace(app, name), names)
+        made = [name for name, was in zip(names, replaced, strict=True) if was]
     if made:
         LOGGER.info("notebooks made self-contained: %s", ", ".join(made))
 
