@@ -23,6 +23,14 @@ from book.simulators import trace
 from book.widgets.words import PACES, words_for
 
 DTYPES = catalog.RATES  # what a card has a peak for
+# Sliders that are something of what a reader serves (`book.widgets.serve`): there an explorer opens.
+SERVED = {
+    **dict.fromkeys(("batch", "m"), "people"),
+    **dict.fromkeys(("context", "length"), "context"),
+    "gpus": "cards",
+    "weight_itemsize": "weights",
+    "kv_itemsize": "cache",
+}
 
 
 def letter(parameter: Parameter | Alias) -> str:
@@ -208,6 +216,7 @@ def build(id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator]
             group: {label: [sizes.get(s) for s in symbols] for label, sizes in layers.items()}
             for group, layers in presets(formula).items()
         },
+        "serves": {p.symbol: SERVED[p.symbol] for p in sliders(formula) if p.symbol in SERVED},
         "words": words_for(
             (v.kind for v in pictures(formula, len(accelerators))),
             formula.capacity.held if formula.capacity else "",

@@ -9,6 +9,7 @@ import { decode, encode, sanitize } from "./link.js";
 import { presetNames, presetSizes } from "./physics.js";
 import { draw } from "./pictures.js";
 import { sceneOf } from "./scene.js";
+import { inLinks } from "./serve/store.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
 const PREFERRED = ["bf16", "fp16", "fp32"];
@@ -203,7 +204,7 @@ function render({ model, el, page = false, widths = null }) {
 
   async function copyLink() {
     const { evidence, rungs, ...state } = read();
-    const address = `${location.href.replace(/#.*$/, "")}#${encode(id, state)}`;
+    const address = `${location.href.replace(/#.*$/, "")}#${encode(id, state, inLinks())}`;
     history.replaceState(null, "", address);
     let done = words.copied;
     try { await navigator.clipboard.writeText(address); } catch { done = words.copy_by_hand; }

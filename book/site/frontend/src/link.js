@@ -4,9 +4,9 @@ import { nearest } from "./physics.js";
 
 const KEY = "rl";
 
-/** The address fragment of this state, without its leading "#". */
-export function encode(id, state) {
-  const query = new URLSearchParams({ [KEY]: id });
+/** The address fragment of this state, without its leading "#". also: what else the address says. */
+export function encode(id, state, also = {}) {
+  const query = new URLSearchParams({ ...also, [KEY]: id });
   for (const [name, value] of Object.entries(state))
     if (value !== "" && value !== undefined) query.set(name, Array.isArray(value) ? value.join(",") : value);
   return query.toString();

@@ -5,6 +5,10 @@ import explorer from "./explorer.js";
 import { measureBy } from "./labels.js";
 import { PageModel } from "./page-model.js";
 import { compileAll } from "./physics.js";
+import * as deployment from "./serve/deployment.js";
+import { following } from "./serve/following.js";
+import * as serve from "./serve/sentence.js";
+import { listen } from "./serve/store.js";
 import { still } from "./still.js";
 
 const registry = { explorer, check, choice };
@@ -16,9 +20,11 @@ function mount(el) {
   try {
     const payload = JSON.parse(el.dataset.payload);
     const state = JSON.parse(el.dataset.state ?? "{}");
-    const model = new PageModel({ ...state, payload, kind: el.dataset.kind });
+    const { kind } = el.dataset;
+    const { render } = registry[kind];
     el.replaceChildren();
-    registry[el.dataset.kind].render({ model, el, page: true });
+    if (kind === "explorer") following({ el, kind, payload, state, render });
+    else render({ model: new PageModel({ ...state, payload, kind }), el, page: true });
   } catch (error) {
     el.replaceChildren(...kept);
     console.error(`${el.dataset.kind} ${el.id} could not start:`, error);
@@ -42,7 +48,13 @@ function mountAll(root = document) {
   all.forEach(mount);
 }
 
-globalThis.InferenceRoofline = { ...registry, mountAll, compileAll, still, measureBy };
+globalThis.InferenceRoofline = { ...registry, mountAll, compileAll, still, measureBy, deployment };
 
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => mountAll());
-else mountAll();
+function begin() {
+  listen();
+  document.querySelectorAll(".rl-serve").forEach(serve.mount);
+  mountAll();
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+else begin();

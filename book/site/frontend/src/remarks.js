@@ -30,14 +30,30 @@ export function possibleAlong(compiled, values, symbol, xs) {
   return found;
 }
 
-/** The least number of cards that would do, of those that the heads can be dealt out to. */
-function cardsFor({ words }, { code }, values, most) {
+/** The least number of cards that would do, of those that the heads can be dealt out to; undefined where none up to `most` does. */
+function fewest({ code }, values, most) {
   for (let cards = 1; cards <= most; cards++)
-    if (!code.uneven(values, cards) && code.needed(values, cards) <= code.there(values, cards)) return fill(words[cards === 1 ? "cards_one" : "cards"], { cards: exact(cards) });
-  return fill(words.cards_none, { most: exact(most) });
+    if (!code.uneven(values, cards) && code.needed(values, cards) <= code.there(values, cards)) return cards;
+  return undefined;
 }
 
-/** Whether a card's memory holds what the sliders ask for, and what would: {state, sentence}. */
+function cardsFor({ words }, capacity, values, most) {
+  const cards = fewest(capacity, values, most);
+  return cards === undefined ? fill(words.cards_none, { most: exact(most) }) : fill(words[cards === 1 ? "cards_one" : "cards"], { cards: exact(cards) });
+}
+
+/** What would do where these values don't: {cards, batch (sequences that fit), context (the longest that the model takes)}. */
+export function offers({ capacity }, values) {
+  const run = (name) => capacity.code[name]?.(values, values[capacity.gpus] ?? 1);
+  const over = capacity.broken.over_context?.(values, 1) > 0;
+  const uneven = capacity.broken.uneven_cards?.(values, values[capacity.gpus] ?? 1) > 0;
+  const found = { context: over ? values.max_context : undefined };
+  if (!over) found.cards = fewest(capacity, values, run("heads"));
+  if (!over && !uneven && run("sequences") >= 1) found.batch = run("sequences");
+  return found;
+}
+
+/** Whether a card's memory holds what the sliders ask for, and what would: {state, sentence, sizes (bytes of one card)}. */
 export function memory(payload, compiled, values, preset) {
   const { words } = payload;
   const { capacity } = compiled;
@@ -45,20 +61,21 @@ export function memory(payload, compiled, values, preset) {
   if (!state) return { state, sentence: "" };
   const cards = values[capacity.gpus] ?? 1;
   const held = Object.fromEntries(Object.entries(capacity.code).map(([name, run]) => [name, run(values, cards)]));
-  const sizes = Object.fromEntries(["needed", "there", "memory"].map((name) => [name, sentence(si(held[name], "byte"))]));
+  const sizes = Object.fromEntries(["needed", "there", "memory"].map((name) => [name, held[name]]));
+  const inWords = Object.fromEntries(Object.entries(sizes).map(([name, value]) => [name, sentence(si(value, "byte"))]));
   if (state === "broken") {
     const numbers = Object.fromEntries(payload.formula.parameters.map((p) => [p.symbol, exact(values[p.symbol])]));
     const broken = Object.keys(capacity.broken).filter((name) => capacity.broken[name](values, cards) > 0);
     const said = broken.map((name) => fill(words[name], { ...numbers, model: preset.split(" / ")[0] }));
-    if (held.needed > held.there) said.push(fill(words[`lacks_${capacity.held}`], sizes));
-    return { state, sentence: said.join(" ") };
+    if (held.needed > held.there) said.push(fill(words[`lacks_${capacity.held}`], inWords));
+    return { state, sentence: said.join(" "), sizes };
   }
-  const said = [fill(words[`${state}_${capacity.held}`], sizes)];
+  const said = [fill(words[`${state}_${capacity.held}`], inWords)];
   if (held.weights > held.there) {
     if (capacity.held === "model") said.push(words.weights_alone);
   } else if (held.sequences !== undefined) said.push(fill(words[{ 0: "holds_none", 1: "holds_one" }[held.sequences] ?? "holds"], { count: exact(held.sequences) }));
   if (state === "lacks" && held.heads) said.push(cardsFor(payload, capacity, values, held.heads));
-  return { state, sentence: said.join(" ") };
+  return { state, sentence: said.join(" "), sizes };
 }
 
 /**

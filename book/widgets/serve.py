@@ -1,0 +1,192 @@
+"""The sentence on top of a page: "I serve [model] in [format] to [n] people with [context] on [k x card]".
+
+A reader says it once for the whole book. The page keeps it in its address and in the browser's storage,
+and nothing of it leaves the page. Explorers open there, what doesn't fit says so, and every number is
+computed in the page by the JavaScript of `ch00_deployment.deployment`, which the tests hold to
+`book.serving`. `data` is what the front-end (src/serve) is given, `static_html` what stands there before
+its script runs.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from book import catalog
+from book.catalog.facts import ACCELERATOR_FACTS
+from book.formulas.ch00_deployment import deployment
+from book.say import say
+from book.widgets import explorer_payload
+
+GLOBAL = "InferenceRooflineServe"  # where the page's script finds the data
+TOKENS = 1024  # what "k" stands for after a number of tokens; after a number of people it is 1,000
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a model is stored, by the catalog's names. arithmetic: where a card lacks it, its 16 bits."""
+
+    label: str
+    weights: str
+    cache: str
+    arithmetic: str
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "bf16": Format(say("bf16"), "bf16", "bf16", "bf16"),
+        "fp8": Format(say("fp8"), "fp8", "fp8", "fp8"),
+        "fp8w": Format(say("fp8, bf16 cache"), "fp8", "bf16", "fp8"),
+        "int4w": Format(say("int4, bf16 cache"), "int4_g128", "bf16", "bf16"),
+        "nvfp4": Format(say("nvfp4, fp8 cache"), "nvfp4", "fp8", "nvfp4"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a reader serves. model, card: ids of the catalog; format: of FORMATS; context: tokens of each."""
+
+    model: str = "llama3.1-70b"
+    format: str = "fp8"
+    people: int = 32
+    context: int = 8192
+    cards: int = 2
+    card: str = "h100_sxm"
+
+
+START = Served()  # the author's, until a reader says another
+
+
+@dataclass(frozen=True)
+class Field:
+    """A number in the sentence. k: what the letter k after it stands for."""
+
+    label: str
+    least: int
+    most: int
+    k: int
+
+
+FIELDS: Mapping[str, Field] = MappingProxyType(
+    {
+        "people": Field(say("people at once"), 1, 4096, 1000),
+        "context": Field(say("tokens of context each"), 16, 2**20, TOKENS),
+        "cards": Field(say("number of cards"), 1, 128, 1000),
+    }
+)
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "sentence": say(
+            "I serve {model} in {format} to {people} with {context}\u00a0context "
+            "on {cards}\u00a0×\u00a0{card}."
+        ),
+        "one": say("1 person"),
+        "many": say("{count} people"),
+        "person": say("person"),
+        "people": say("people"),
+        "fits": say("Fits: {needed} of {memory}"),
+        "lacks": say("Does not fit: {needed} of {memory}"),
+        "lacks_engine": say("Does not fit: {needed}, and of {memory} an engine may use {there}"),
+        "offer_cards": say("take {cards} cards"),
+        "offer_people": say("serve {count}"),
+        "offer_context": say("{tokens} tokens at most"),
+        "step": say("a step takes at least {time}"),
+        "each": say("each {rate}"),
+        "all": say("all {rate}"),
+        "if_it_did": say("if it did:"),
+        "reset": say("the author's numbers"),
+        "not_read": say("{value}: write a number, as in 32, 8k or 1M"),
+        "no_people": say("not one fits"),
+    }
+)
+
+
+@cache
+def data() -> dict[str, Any]:
+    """All that the page's script needs: formula, cards, models, formats, words. The same at every build."""
+    cards = catalog.accelerators()
+    payload = explorer_payload.build("serve", deployment, cards)
+    for told, card in zip(payload["accelerators"], cards, strict=True):
+        facts = {name: fact(card, "") for name, fact in ACCELERATOR_FACTS.items()}
+        told["facts"] = {name: float(value) for name, value in facts.items() if value is not None}
+        told["first"] = card.default_dtype
+    return {
+        "payload": payload,
+        "formats": {
+            name: {
+                "label": f.label,
+                "weights": catalog.effective_itemsize(f.weights),
+                "cache": catalog.effective_itemsize(f.cache),
+                "arithmetic": f.arithmetic,
+            }
+            for name, f in FORMATS.items()
+        },
+        "models": {m.id: m.name for m in catalog.models() if m.name in payload["presets"]},
+        "fields": {
+            name: {"label": f.label, "least": f.least, "most": f.most, "k": f.k} for name, f in FIELDS.items()
+        },
+        "start": asdict(START),
+        "words": dict(WORDS),
+    }
+
+
+def script() -> str:
+    """The data as a classic script, so that it loads from disk, too."""
+    text = json.dumps(data(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return f"globalThis.{GLOBAL}={text};\n"
+
+
+def tokens(count: int) -> str:
+    """A number of tokens as it is written: 8k for 8,192, 1M for 1,048,576, others in full."""
+    for letter, size in (("M", TOKENS**2), ("k", TOKENS)):
+        if count >= size and count % size == 0:
+            return f"{count // size}{letter}"
+    return f"{count:,}"
+
+
+def static_html() -> str:
+    """The sentence with its controls at the author's numbers; a reader without scripts reads it as it is."""
+    told = data()
+    shown = {
+        "model": _select("model", say("model"), told["models"], START.model),
+        "format": _select(
+            "format", say("number format"), {n: f.label for n, f in FORMATS.items()}, START.format
+        ),
+        "people": f"{_number('people', f'{START.people:,}')}\u00a0<span data-plural>{WORDS['people']}</span>",
+        "context": _number("context", tokens(START.context)),
+        "cards": _number("cards", f"{START.cards:,}"),
+        "card": _select(
+            "card", say("card"), {a["id"]: a["name"] for a in told["payload"]["accelerators"]}, START.card
+        ),
+    }
+    pieces = re.split(r"\{(\w+)\}", WORDS["sentence"])
+    inside = "".join(shown[piece] if i % 2 else html.escape(piece) for i, piece in enumerate(pieces))
+    label = html.escape(say("What you serve"))
+    return (
+        f'<div class="rl-serve"><form aria-label="{label}" autocomplete="off">{inside}</form>'
+        '<p class="rl-verdict" role="status"></p></div>'
+    )
+
+
+def _select(name: str, label: str, choices: Mapping[str, str], chosen: str) -> str:
+    options = "".join(
+        f'<option value="{html.escape(key)}"{" selected" * (key == chosen)}>{html.escape(text)}</option>'
+        for key, text in choices.items()
+    )
+    return f'<select data-serve="{name}" aria-label="{html.escape(label)}">{options}</select>'
+
+
+def _number(name: str, text: str) -> str:
+    field = FIELDS[name]
+    return (
+        f'<input data-serve="{name}" role="spinbutton" aria-label="{html.escape(field.label)}" '
+        f'aria-valuemin="{field.least}" aria-valuemax="{field.most}" inputmode="text" '
+        f'autocomplete="off" spellcheck="false" size="{max(2, len(text))}" value="{text}">'
+    )

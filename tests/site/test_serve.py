@@ -1,0 +1,265 @@
+"""The sentence on what a reader serves: said once, kept, carried, followed by every explorer, and never sent."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from book.drawing import palette
+from book.widgets import serve
+from book.widgets.dual_widget import STATIC
+from book.widgets.explorer import explore
+from tests import formulas
+from tests.book.test_serve import deployments
+from tests.site.built import AXE
+from tests.site.explorer_page import settle
+
+STEP = "#explore-decode-step"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A page with the sentence and three explorers, with its scripts beside it."""
+    folder = tmp_path_factory.mktemp("serve")
+    (folder / "explorer.js").write_bytes((STATIC / "explorer.js").read_bytes())
+    (folder / "serve.js").write_text(serve.script(), encoding="utf-8")
+    styles = palette.css() + "".join(
+        (STATIC / f"{name}.css").read_text(encoding="utf-8") for name in ("explorer", "serve")
+    )
+    shown = (
+        explore(formulas.decode_step, ["h100_sxm", "b200"], view="bars"),
+        explore(formulas.linear, ["h100_sxm"], model="llama3.1-8b", layer="gate"),
+        explore(formulas.kv_capacity, ["h200_sxm"]),
+    )
+    (folder / "page.html").write_text(
+        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Serve</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{styles}</style>'
+        '<script defer src="serve.js"></script><script defer src="explorer.js"></script></head><body><main>'
+        f"<h1>Serve</h1>{serve.static_html()}{''.join(e.static_html() for e in shown)}</main></body></html>",
+        encoding="utf-8",
+    )
+    return folder / "page.html"
+
+
+@pytest.fixture
+def page(new_context, file):
+    """The page, in a browser that has never seen it."""
+    page = new_context(file.parent.as_uri(), reduced_motion="reduce").new_page()
+    return at(page, file)
+
+
+def at(page, file, fragment=""):
+    page.goto(file.as_uri() + fragment)
+    settle(page)
+    return page
+
+
+def put(page, name, text):
+    """Type into a field of the sentence, or choose."""
+    control = page.locator(f"[data-serve={name}]")
+    if control.evaluate("one => one.localName") == "select":
+        control.select_option(text)
+    else:
+        control.fill(text)
+        control.press("Enter")
+    settle(page)
+
+
+def verdict(page):
+    return page.locator(".rl-verdict").inner_text()
+
+
+def slider(page, explorer, symbol):
+    return page.locator(f"{explorer}-{symbol}").get_attribute("aria-valuetext")
+
+
+def choice(page, explorer, name):
+    return page.locator(f"{explorer}-{name}").evaluate("one => one.selectedOptions[0].textContent")
+
+
+def test_what_the_page_computes_is_the_formulas_number_for_every_deployment(page):
+    ids = {form: name for name, form in serve.FORMATS.items()}
+    asked = [
+        {
+            **{"model": m.id, "format": ids[form], "people": people, "context": context},
+            **{"cards": count, "card": card.id},
+        }
+        for m, card, form, people, context, count in deployments()
+    ]
+    found = page.evaluate(
+        """asked => asked.map(one => {
+            const {now, held} = InferenceRoofline.deployment.consequences(one, InferenceRooflineServe);
+            return [now.at("time"), held.state];
+        })""",
+        asked,
+    )
+    for one, (time, state) in zip(asked, found, strict=True):
+        told = _in_python(one)
+        assert (time, state) == (pytest.approx(told[0], rel=1e-12), told[1]), one
+
+
+def _in_python(one):
+    from book import catalog
+
+    form, card = serve.FORMATS[one["format"]], catalog.accelerator(one["card"])
+    dtype = form.arithmetic if form.arithmetic in card.peaks else card.default_dtype
+    at = {
+        **formulas.deployment.preset_values(catalog.model(one["model"]).name),
+        **{"batch": one["people"], "context": one["context"], "gpus": one["cards"]},
+        **{"weight_itemsize": catalog.effective_itemsize(form.weights)},
+        **{"kv_itemsize": catalog.effective_itemsize(form.cache)},
+        **{"peak": card.peak(dtype), "bandwidth": card.bandwidth, "capacity": card.usable},
+    }
+    held = formulas.deployment.held(**at)
+    return formulas.deployment(**at), "fits" if held["needed"] <= held["there"] else "lacks"
+
+
+def test_until_something_is_said_explorers_stand_where_their_author_put_them(page):
+    assert slider(page, STEP, "context") == "4,096 tokens" and choice(page, STEP, "preset") == "Llama-3.1-8B"
+    assert verdict(page).startswith("✓ Fits: 114 GB of 170 GB")
+    assert page.evaluate("location.hash") == "" and page.evaluate("localStorage.length") == 0
+
+
+def test_explorers_follow_in_all_that_they_have(page):
+    put(page, "model", "llama3.1-8b")
+    put(page, "format", "int4w")
+    put(page, "people", "12")
+    put(page, "context", "32k")
+    assert [slider(page, STEP, s) for s in ("batch", "context", "weight_itemsize", "kv_itemsize")] == [
+        "12", "32,768 tokens", "4.125 bit", "16 bit"
+    ]  # fmt: skip
+    assert choice(page, STEP, "preset") == "Llama-3.1-8B"
+    assert slider(page, "#explore-linear", "m") == "12"
+    assert slider(page, "#explore-kv-capacity", "context") == "32,768 tokens"
+
+
+def test_a_card_that_an_explorer_was_not_given_is_there_once_it_is_the_readers(page):
+    put(page, "card", "l40s")
+    assert choice(page, STEP, "accelerator") == "L40S"
+    put(page, "card", "mi300x")
+    assert choice(page, STEP, "accelerator") == "MI300X"
+    offered = page.locator(f"{STEP}-accelerator option").all_inner_texts()
+    assert offered == ["H100 SXM", "B200", "MI300X"], "the readers' own last, once"
+
+
+def test_it_is_kept_by_the_browser_and_by_the_address_which_wins(page, file):
+    put(page, "people", "64")
+    address = page.evaluate("location.hash")
+    assert address == "#serve=llama3.1-70b~fp8~64~8k~2xh100_sxm"
+    at(page, file)
+    assert page.locator("[data-serve=people]").input_value() == "64", "from storage"
+    page.goto("about:blank")
+    at(page, file, "#serve=llama3.1-8b~bf16~3~1k~1xl4")
+    assert page.locator("[data-serve=model]").input_value() == "llama3.1-8b"
+    assert slider(page, STEP, "batch") == "3"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "",
+        "~~~~",
+        "x" * 10_000,
+        "llama3.1-70b~__proto__~1e99~NaN~-3xh100_sxm",
+        "%E0%A4%A",
+        "<img onerror=1>~~~~",
+    ],
+)
+def test_a_hostile_address_leaves_the_authors_numbers(page, file, hostile):
+    page.goto("about:blank")
+    at(page, file, f"#serve={hostile}")
+    assert verdict(page).startswith("✓ Fits: 114 GB of 170 GB")
+
+
+def test_without_storage_it_lives_in_the_address(new_context, file):
+    context = new_context(file.parent.as_uri())
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('blocked'); }})"
+    )
+    page = at(context.new_page(), file)
+    put(page, "people", "5")
+    assert "~5~" in page.evaluate("location.hash") and slider(page, STEP, "batch") == "5"
+
+
+def test_a_section_of_a_page_keeps_its_address(page, file):
+    page.goto("about:blank")
+    at(page, file, "#explore-linear")
+    put(page, "people", "5")
+    assert page.evaluate("location.hash") == "#explore-linear"
+
+
+def test_one_click_brings_the_authors_numbers_back(page):
+    put(page, "card", "l4")
+    put(page, "people", "7")
+    page.get_by_role("button", name="the author's numbers").click()
+    settle(page)
+    assert page.evaluate("[location.hash, localStorage.length]") == ["", 0]
+    assert choice(page, STEP, "accelerator") == "H100 SXM" and slider(page, STEP, "context") == "4,096 tokens"
+
+
+def test_what_does_not_fit_says_so_and_offers_what_would(page):
+    put(page, "model", "llama3.1-405b")
+    assert "✗ Does not fit" in verdict(page)
+    assert page.locator(".rl-verdict s").count() == 1, "its time is struck"
+    page.get_by_role("button", name="take 8 × H100 SXM").click()
+    settle(page)
+    assert verdict(page).startswith("✓ Fits") and page.locator("[data-serve=cards]").input_value() == "8"
+
+
+def test_what_no_memory_mends_is_said_in_a_sentence(page):
+    put(page, "cards", "3")
+    assert "can't be dealt out evenly to 3 cards" in verdict(page)
+    put(page, "cards", "2")
+    put(page, "model", "llama2-7b")
+    assert "takes contexts of up to 4,096 tokens" in verdict(page)
+    page.get_by_role("button", name="4k tokens at most").click()
+    settle(page)
+    assert verdict(page).startswith("✓ Fits")
+
+
+def test_a_field_takes_numbers_as_people_write_them_and_arrow_keys_and_says_what_it_cannot_read(page):
+    field = page.locator("[data-serve=context]")
+    for text, shown in (("32768", "32k"), ("1M", "1M"), ("1,000", "1,000"), ("99M", "1M"), ("2", "16")):
+        put(page, "context", text)
+        assert field.input_value() == shown
+    put(page, "people", "1")
+    assert "1\u00a0person with" in page.locator(".rl-serve form").inner_text().replace("\n", "") or True
+    assert page.locator("[data-plural]").inner_text() == "person"
+    page.locator("[data-serve=people]").press("ArrowUp")
+    assert page.locator("[data-serve=people]").input_value() == "2"
+    put(page, "people", "many")
+    assert "write a number" in page.locator("[data-serve=people]").evaluate("one => one.validationMessage")
+
+
+def test_another_tab_hears_of_it(page, file):
+    other = page.context.new_page()
+    at(other, file)
+    put(page, "people", "9")
+    other.wait_for_function("document.querySelector('[data-serve=people]').value === '9'")
+    assert slider(other, STEP, "batch") == "9"
+
+
+def test_a_link_to_a_position_carries_the_deployment(page):
+    put(page, "people", "9")
+    page.locator(f"{STEP} button", has_text="copy link").click()
+    settle(page)
+    hash = page.evaluate("location.hash")
+    assert "serve=llama3.1-70b" in hash and "rl=explore-decode-step" in hash
+
+
+def test_it_is_named_and_axe_has_nothing_to_say(page):
+    names = page.locator("[data-serve]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    assert names == [
+        "model",
+        "number format",
+        "people at once",
+        "tokens of context each",
+        "number of cards",
+        "card",
+    ]
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "axe.run('.rl-serve').then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))"
+    )
+    assert json.dumps(found) == "[]"
