@@ -1,4 +1,4 @@
-"""What a reader serves: the formula under the sentence is `book.serving`'s, and the sentence has all that it needs."""
+"""What a reader serves: the formula under the sentence is `book.serving`'s, and nothing of it is missing."""
 
 import itertools
 import json
@@ -40,12 +40,9 @@ def test_the_formula_is_what_serving_says_of_every_deployment():
         }
         step, room = serving.decode_step(d, people, context), serving.fit(d, people, context)
         assert deployment(**at) == pytest.approx(step.time, rel=1e-12)
-        assert deployment.evaluate("linear_intensity", **at) == pytest.approx(
-            step.linear.intensity, rel=1e-12
-        )
-        assert deployment.evaluate("attention_intensity", **at) == pytest.approx(
-            step.attention.intensity, rel=1e-12
-        )
+        for part, cost in (("linear", step.linear), ("attention", step.attention)):
+            told = deployment.evaluate(f"{part}_intensity", **at)
+            assert told == pytest.approx(cost.intensity, rel=1e-12)
         held = deployment.held(**at)
         assert held["needed"] == pytest.approx(room.needed, rel=1e-12)
         assert (held["needed"] <= held["there"]) == room.fits

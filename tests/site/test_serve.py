@@ -1,4 +1,4 @@
-"""The sentence on what a reader serves: said once, kept, carried, followed by every explorer, and never sent."""
+"""The sentence on what a reader serves: said once, kept, carried, followed by explorers, and never sent."""
 
 from __future__ import annotations
 
@@ -158,12 +158,8 @@ def test_it_is_kept_by_the_browser_and_by_the_address_which_wins(page, file):
 @pytest.mark.parametrize(
     "hostile",
     [
-        "",
-        "~~~~",
-        "x" * 10_000,
+        *("", "~~~~", "x" * 10_000, "%E0%A4%A", "<img onerror=1>~~~~"),
         "llama3.1-70b~__proto__~1e99~NaN~-3xh100_sxm",
-        "%E0%A4%A",
-        "<img onerror=1>~~~~",
     ],
 )
 def test_a_hostile_address_leaves_the_authors_numbers(page, file, hostile):
@@ -224,7 +220,6 @@ def test_a_field_takes_numbers_as_people_write_them_and_arrow_keys_and_says_what
         put(page, "context", text)
         assert field.input_value() == shown
     put(page, "people", "1")
-    assert "1\u00a0person with" in page.locator(".rl-serve form").inner_text().replace("\n", "") or True
     assert page.locator("[data-plural]").inner_text() == "person"
     page.locator("[data-serve=people]").press("ArrowUp")
     assert page.locator("[data-serve=people]").input_value() == "2"
@@ -249,7 +244,7 @@ def test_a_link_to_a_position_carries_the_deployment(page):
 
 
 def test_it_is_named_and_axe_has_nothing_to_say(page):
-    names = page.locator("[data-serve]").evaluate_all("all => all.map(one => one.getAttribute('aria-label'))")
+    names = page.locator("[data-serve]").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert names == [
         "model",
         "number format",
