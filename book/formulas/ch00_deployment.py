@@ -49,7 +49,7 @@ deployment = Formula(
     },
     aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
     presets=models.read_models,
-    preset="Llama-3.1-70B",
+    preset=models.START,
     preset_kind="model",
     capacity=memory.of_model(p.BATCH.sympy, p.CONTEXT.sympy, p.GPUS),
     views=(

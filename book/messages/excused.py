@@ -93,6 +93,7 @@ EXCUSED: tuple[Excuse, ...] = (
     ("book/widgets/words.py", "_SHARED", "filled in by the front-end, or by `word`"),
     ("book/widgets/words.py", "_OF_MEMORY", "filled in by the front-end, or by `word`"),
     ("book/widgets/words.py", "_OF_A_VIEW", "filled in by the front-end, or by `word`"),
+    ("book/widgets/serve.py", "WORDS", "filled in by the front-end"),
     ("book/widgets/check_words.py", "", "filled in when an answer is judged, here or on the page"),
 )
 
