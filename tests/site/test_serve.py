@@ -42,11 +42,18 @@ def file(tmp_path_factory):
     return folder / "page.html"
 
 
+@pytest.fixture(scope="module")
+def tab(lasting_context, file):
+    """One tab for the tests that need no other browser."""
+    return lasting_context(file.parent.as_uri(), reduced_motion="reduce").new_page()
+
+
 @pytest.fixture
-def page(new_context, file):
-    """The page, in a browser that has never seen it."""
-    page = new_context(file.parent.as_uri(), reduced_motion="reduce").new_page()
-    return at(page, file)
+def page(tab, file):
+    """The page as somebody sees it who has never been there."""
+    yield at(tab, file)
+    tab.evaluate("localStorage.clear()")
+    tab.goto("about:blank")
 
 
 def at(page, file, fragment=""):
@@ -232,7 +239,9 @@ def test_another_tab_hears_of_it(page, file):
     at(other, file)
     put(page, "people", "9")
     other.wait_for_function("document.querySelector('[data-serve=people]').value === '9'")
+    settle(other)
     assert slider(other, STEP, "batch") == "9"
+    other.close()
 
 
 def test_a_link_to_a_position_carries_the_deployment(page):
