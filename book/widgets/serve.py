@@ -20,6 +20,7 @@ from typing import Any
 
 from book import catalog
 from book.catalog.facts import ACCELERATOR_FACTS
+from book.drawing import number_text
 from book.formulas.ch00_deployment import deployment
 from book.say import say
 from book.widgets import explorer_payload
@@ -170,8 +171,54 @@ def static_html() -> str:
     inside = "".join(shown[piece] if i % 2 else html.escape(piece) for i, piece in enumerate(pieces))
     label = html.escape(say("What you serve"))
     return (
-        f'<div class="rl-serve"><form aria-label="{label}" autocomplete="off">{inside}</form>'
-        '<p class="rl-verdict" role="status"></p></div>'
+        f'<div class="rl-serve"><form aria-label="{label}" autocomplete="off">{inside}</form>{_BEFORE}'
+        f'<p class="rl-verdict" role="status">{_verdict()}</p></div>'
+    )
+
+
+# Before the first paint: the controls as they were left, so that nothing moves when the script comes.
+_BEFORE = """<script>(form => {
+let text = new URLSearchParams(location.hash.slice(1)).get("serve");
+try { text ??= localStorage.getItem("serve"); } catch {}
+if (!text) return;
+const [model, format, people, context, machine = ""] = text.split("~"), x = machine.indexOf("x");
+const said = { model, format, people, context, cards: machine.slice(0, x), card: machine.slice(x + 1) };
+for (const one of form.querySelectorAll("[data-serve]")) {
+  const value = said[one.dataset.serve] ?? "";
+  const known = one.options ? [...one.options].some((o) => o.value === value) : /^[\\d.kM]{1,8}$/.test(value);
+  if (known) one.value = value;
+}
+})(document.currentScript.previousElementSibling)</script>"""
+
+
+def position(served: Served) -> dict[str, float]:
+    """{symbol: value} of the deployment's formula."""
+    form, card = FORMATS[served.format], catalog.accelerator(served.card)
+    dtype = form.arithmetic if form.arithmetic in card.peaks else card.default_dtype
+    return {
+        **deployment.preset_values(catalog.model(served.model).name),
+        **{"batch": served.people, "context": served.context, "gpus": served.cards},
+        "weight_itemsize": catalog.effective_itemsize(form.weights),
+        "kv_itemsize": catalog.effective_itemsize(form.cache),
+        **{"peak": card.peak(dtype), "bandwidth": card.bandwidth, "capacity": card.usable},
+    }
+
+
+def _verdict() -> str:
+    """What the script will say of the author's deployment, which fits."""
+    at = position(START)
+    held = {name: float(size) * START.cards for name, size in deployment.held(**at).items()}
+    sizes = {name: number_text.si(held[name], "byte") for name in ("needed", "memory")}
+    time = number_text.si(deployment(**at), "s")
+    each, every = (number_text.number(deployment.evaluate(o, **at)) for o in ("per_user", "throughput"))
+    rates = [
+        WORDS["step"].format(time=time),
+        WORDS["each"].format(rate=f"{each} token/s"),
+        WORDS["all"].format(rate=f"{every} token/s"),
+    ]
+    fits = html.escape(WORDS["fits"].format(**sizes))
+    return (
+        f'<span class="rl-fits">✓ {fits}</span> <span class="rl-rates">{html.escape(", ".join(rates))}</span>'
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -107,19 +108,24 @@ def test_what_the_page_computes_is_the_formulas_number_for_every_deployment(page
 
 
 def _in_python(one):
-    from book import catalog
-
-    form, card = serve.FORMATS[one["format"]], catalog.accelerator(one["card"])
-    dtype = form.arithmetic if form.arithmetic in card.peaks else card.default_dtype
-    at = {
-        **formulas.deployment.preset_values(catalog.model(one["model"]).name),
-        **{"batch": one["people"], "context": one["context"], "gpus": one["cards"]},
-        **{"weight_itemsize": catalog.effective_itemsize(form.weights)},
-        **{"kv_itemsize": catalog.effective_itemsize(form.cache)},
-        **{"peak": card.peak(dtype), "bandwidth": card.bandwidth, "capacity": card.usable},
-    }
+    at = serve.position(serve.Served(**one))
     held = formulas.deployment.held(**at)
     return formulas.deployment(**at), "fits" if held["needed"] <= held["there"] else "lacks"
+
+
+def test_the_page_says_what_stood_there_before_its_script(page):
+    (before,) = re.findall(r'<p class="rl-verdict".*?>(.*?)</p>', serve.static_html())
+    assert " ".join(verdict(page).split()) == " ".join(re.sub("<.*?>", "", before).split())
+
+
+def test_before_the_script_comes_the_controls_are_as_they_were_left(new_context, file):
+    address = file.as_uri() + "#serve=llama3.1-8b~bf16~3~1k~4xl4"
+    context = new_context(file.parent.as_uri())
+    context.route("**/explorer.js", lambda route: route.fulfill(body=""))
+    page = context.new_page()
+    page.goto(address)
+    left = page.locator("[data-serve]").evaluate_all("all => all.map(one => one.value)")
+    assert left == ["llama3.1-8b", "bf16", "3", "1k", "4", "l4"]
 
 
 def test_until_something_is_said_explorers_stand_where_their_author_put_them(page):
