@@ -6,7 +6,7 @@ from book import cost
 from book.cost import Cost
 from book.formulas import memory, models
 from book.formulas import parameters as p
-from book.formulas.formula import Formula
+from book.formulas.formula import Alias, Formula
 from book.formulas.views import Bars, Readouts, Roofline, Shown
 from book.say import say
 from book.serving import short
@@ -19,14 +19,16 @@ _LINEAR = Cost(
 _ALL_HEADS = cost.decode_attention(
     p.BATCH.sympy, p.HEADS.sympy, p.HEADS.sympy, p.HEAD_DIM.sympy, p.CONTEXT.sympy
 )
+# Heads are dealt out whole, so of eight KV heads each of sixteen cards holds one, and two hold the same.
+KV_ON_A_CARD = Alias(
+    "kv_on_a_card",
+    say("cache per token on a card"),
+    r"\kappa_n",
+    p.KV_PER_TOKEN.expression * short.kv_share(p.KV_HEADS.sympy, p.GPUS.sympy),
+)
 _ATTENTION = Cost(
     p.LAYERS.sympy * _ALL_HEADS.flops / p.GPUS.sympy,
-    {
-        "kv": p.BATCH.sympy
-        * p.CONTEXT.sympy
-        * p.KV_PER_TOKEN.sympy
-        * short.kv_share(p.KV_HEADS.sympy, p.GPUS.sympy)
-    },
+    {"kv": p.BATCH.sympy * p.CONTEXT.sympy * KV_ON_A_CARD.sympy},
 )
 _STEP = _LINEAR + _ATTENTION
 _TIME = p.step_time(_STEP)
@@ -47,7 +49,7 @@ deployment = Formula(
         "attention_intensity": _ATTENTION.intensity,
         "intensity": _STEP.intensity,
     },
-    aliases=(p.WEIGHT_BYTES, p.KV_PER_TOKEN),
+    aliases=(p.WEIGHT_BYTES, KV_ON_A_CARD),
     presets=models.read_models,
     preset=models.START,
     preset_kind="model",

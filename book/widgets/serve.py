@@ -22,8 +22,10 @@ from book import catalog
 from book.catalog.facts import ACCELERATOR_FACTS
 from book.drawing import number_text
 from book.formulas.ch00_deployment import deployment
+from book.formulas.formula import Formula
 from book.say import say
 from book.widgets import explorer_payload
+from book.widgets.explorer_payload import sliders
 
 GLOBAL = "InferenceRooflineServe"  # where the page's script finds the data
 TOKENS = 1024  # what "k" stands for after a number of tokens; after a number of people it is 1,000
@@ -167,13 +169,18 @@ def static_html() -> str:
             "card", say("card"), {a["id"]: a["name"] for a in told["payload"]["accelerators"]}, START.card
         ),
     }
-    pieces = re.split(r"\{(\w+)\}", WORDS["sentence"])
-    inside = "".join(shown[piece] if i % 2 else html.escape(piece) for i, piece in enumerate(pieces))
+    inside = " ".join(map(_kept_together, WORDS["sentence"].split(" ")))
+    inside = re.sub(r"\{(\w+)\}", lambda found: shown[found[1]], inside)
     label = html.escape(say("What you serve"))
     return (
         f'<div class="rl-serve"><form aria-label="{label}" autocomplete="off">{inside}</form>{_BEFORE}'
         f'<p class="rl-verdict" role="status">{_verdict()}</p></div>'
     )
+
+
+def _kept_together(piece: str) -> str:
+    """A control and what belongs to it stay in one line."""
+    return f'<span class="rl-nobr">{html.escape(piece)}</span>' if "{" in piece else html.escape(piece)
 
 
 # Before the first paint: the controls as they were left, so that nothing moves when the script comes.
@@ -202,6 +209,13 @@ def position(served: Served) -> dict[str, float]:
         "kv_itemsize": catalog.effective_itemsize(form.cache),
         **{"peak": card.peak(dtype), "bandwidth": card.bandwidth, "capacity": card.usable},
     }
+
+
+def opening(formula: Formula) -> dict[str, Any]:
+    """What `explore` is told so that it opens at the author's deployment: model, dtype and sliders."""
+    form = FORMATS[START.format]
+    moved = {n: v for n, v in position(START).items() if n in {p.symbol for p in sliders(formula)}}
+    return {"model": START.model, "dtype": form.arithmetic, **moved}
 
 
 def _verdict() -> str:
