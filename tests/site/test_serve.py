@@ -240,6 +240,14 @@ def test_a_field_takes_numbers_as_people_write_them_and_arrow_keys_and_says_what
     assert "write a number" in page.locator("[data-serve=people]").evaluate("one => one.validationMessage")
 
 
+def test_nothing_is_sent_when_something_is_chosen(page):
+    sent = []
+    page.on("request", lambda request: sent.append(request.url))
+    put(page, "people", "9")
+    put(page, "card", "mi300x")
+    assert sent == [] and page.context.cookies() == []
+
+
 def test_another_tab_hears_of_it(page, file):
     other = page.context.new_page()
     at(other, file)

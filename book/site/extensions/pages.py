@@ -38,11 +38,18 @@ def write_palette(app: Sphinx) -> None:
 def trim_scripts(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Drops what repeats, Thebe (it would load from a CDN), MathJax where there is no math, and widget state.
+    """Drops what repeats, Thebe (it would load from a CDN), widget state, and what a page has no use for.
+
+    That is MathJax where there is no math, and the parts of grids and cards where there is none.
 
     The state of live widgets holds their whole front-end once for each of them, for a widget manager
     that these pages don't load: their HTML output carries what they need.
     """
+    has_grids = re.search(r'class="[^"]*\bsd-', context.get("body", "")) is not None
+    if not has_grids:
+        context["css_files"] = [
+            f for f in context.get("css_files", []) if "sphinx-design" not in str(f.filename)
+        ]
     has_math = app.env.get_domain("math").data["has_equations"].get(pagename, False)
     seen: set[str] = set()
     kept = []
@@ -53,6 +60,7 @@ def trim_scripts(
         unwanted = (
             "thebe" in name.lower()
             or (not has_math and "mathjax" in name.lower())
+            or (not has_grids and "design-tabs" in name)
             or "jupyter.widget-state" in attributes.get("type", "")
         )
         if name in seen or unwanted:
