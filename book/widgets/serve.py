@@ -90,8 +90,6 @@ WORDS: Mapping[str, str] = MappingProxyType(
             "I serve {model} in {format} to {people} with {context}\u00a0context "
             "on {cards}\u00a0×\u00a0{card}."
         ),
-        "one": say("1 person"),
-        "many": say("{count} people"),
         "person": say("person"),
         "people": say("people"),
         "fits": say("Fits: {needed} of {memory}"),
@@ -100,13 +98,12 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "offer_cards": say("take {cards} cards"),
         "offer_people": say("serve {count}"),
         "offer_context": say("{tokens} tokens at most"),
+        "no_link": say("{card}: the catalog has no link between two of these, so they can't share a model."),
         "step": say("a step takes at least {time}"),
         "each": say("each {rate}"),
         "all": say("all {rate}"),
-        "if_it_did": say("if it did:"),
         "reset": say("the author's numbers"),
         "not_read": say("{value}: write a number, as in 32, 8k or 1M"),
-        "no_people": say("not one fits"),
     }
 )
 

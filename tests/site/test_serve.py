@@ -7,7 +7,9 @@ import re
 
 import pytest
 
+from book import catalog
 from book.drawing import palette
+from book.serving.deployment import deploy
 from book.widgets import serve
 from book.widgets.dual_widget import STATIC
 from book.widgets.explorer import explore
@@ -225,6 +227,20 @@ def test_what_no_memory_mends_is_said_in_a_sentence(page):
     page.get_by_role("button", name="4k tokens at most").click()
     settle(page)
     assert verdict(page).startswith("✓ Fits")
+
+
+def test_cards_that_nothing_joins_cannot_share_a_model_as_serving_says(page):
+    apart = [card.id for card in catalog.accelerators() if not card.interconnect_bandwidth]
+    found = page.evaluate(
+        """cards => cards.map(card => InferenceRoofline.deployment.consequences(
+            {...InferenceRooflineServe.start, model: "llama3.1-8b", cards: 2, card}, InferenceRooflineServe
+        )).map(told => [told.held.state, told.held.sentence.includes("no link"), told.offers.cards ?? 1])""",
+        apart,
+    )
+    assert apart and found == [["broken", True, 1]] * len(apart)
+    for card in apart:
+        with pytest.raises(catalog.NoLink):
+            deploy("llama3.1-8b", card, gpus=2)
 
 
 def test_a_field_takes_numbers_as_people_write_them_and_arrow_keys_and_says_what_it_cannot_read(page):

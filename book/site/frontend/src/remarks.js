@@ -42,13 +42,13 @@ function cardsFor({ words }, capacity, values, most) {
   return cards === undefined ? fill(words.cards_none, { most: exact(most) }) : fill(words[cards === 1 ? "cards_one" : "cards"], { cards: exact(cards) });
 }
 
-/** What would do where these values don't: {cards, batch (sequences that fit), context (the longest that the model takes)}. */
-export function offers({ capacity }, values) {
+/** What would do where these values don't: {cards (at most so many), batch (sequences that fit), context (the longest that the model takes)}. */
+export function offers({ capacity }, values, most) {
   const run = (name) => capacity.code[name]?.(values, values[capacity.gpus] ?? 1);
   const over = capacity.broken.over_context?.(values, 1) > 0;
   const uneven = capacity.broken.uneven_cards?.(values, values[capacity.gpus] ?? 1) > 0;
   const found = { context: over ? values.max_context : undefined };
-  if (!over) found.cards = fewest(capacity, values, run("heads"));
+  if (!over) found.cards = fewest(capacity, values, Math.min(most, run("heads")));
   if (!over && !uneven && run("sequences") >= 1) found.batch = run("sequences");
   return found;
 }

@@ -1,5 +1,6 @@
 // What a reader serves: {model, format, people, context, cards, card}, read, written and put into a formula.
 // Nothing here touches a document. The data are book/widgets/serve.py's.
+import { fill } from "../format.js";
 import { memory, offers } from "../remarks.js";
 import { compileAll, presetSizes, situation } from "../physics.js";
 
@@ -75,20 +76,12 @@ export function consequences(served, data) {
   const card = payload.accelerators.find((a) => a.id === served.card);
   const preset = data.models[served.model];
   const now = situation(compiled, payload, values, card, arithmetic(served, data), preset);
-  const held = memory(payload, compiled, now.values, preset);
-  return { now, held, card, offers: held.state === "fits" ? {} : offers(compiled, now.values) };
-}
-
-/** The sentence, as text. */
-export function told(served, data) {
-  const { words, formats, models, payload } = data;
-  const people = served.people === 1 ? words.one : words.many.replace("{count}", written("people", served.people));
-  const names = {
-    model: models[served.model], format: formats[served.format].label, people,
-    context: written("context", served.context), cards: written("cards", served.cards),
-    card: payload.accelerators.find((a) => a.id === served.card).name,
-  };
-  return words.sentence.replace(/\{(\w+)\}/g, (_, name) => names[name]);
+  const linked = card.facts.link > 0; // `serving` refuses several cards that nothing joins
+  const whole = memory(payload, compiled, now.values, preset);
+  const apart = served.cards > 1 && !linked;
+  const held = apart ? { ...whole, state: "broken", sentence: fill(data.words.no_link, { card: card.name }) } : whole;
+  const would = held.state === "fits" ? {} : offers(compiled, now.values, linked ? Infinity : 1);
+  return { now, held, card, offers: apart ? { cards: would.cards } : would };
 }
 
 /** Where an explorer stands for this deployment: changes of its state, for the sliders and choices that it has. */

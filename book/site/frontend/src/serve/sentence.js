@@ -1,7 +1,7 @@
 // The sentence at the top of a page: native controls that look like text, and what follows from them.
 import { h, say } from "../dom.js";
 import { fill, quantity, sentence, si } from "../format.js";
-import { consequences, read, stepped, told, within, written } from "./deployment.js";
+import { consequences, read, stepped, within, written } from "./deployment.js";
 import { choice, choose, follow, served } from "./store.js";
 
 const NUMBERS = ["people", "context", "cards"];
@@ -109,5 +109,3 @@ function ruler() {
     return context.measureText(text).width;
   };
 }
-
-export { told };
