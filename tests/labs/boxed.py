@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import psutil
 
@@ -17,6 +18,14 @@ def alive(mark):
         if process.pid != os.getpid() and any(mark in word for word in process.info["cmdline"] or ()):
             found.append(process)
     return found
+
+
+def until(true, seconds=8):
+    """Waits for what comes a moment later, as the end of a process that was sent a signal."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def told(outcome):

@@ -7,7 +7,7 @@ import pytest
 
 from labs.grading import sandbox
 from labs.grading.sandbox import Limits
-from tests.labs.boxed import ANSWER, alive
+from tests.labs.boxed import ANSWER, alive, until
 
 
 @pytest.fixture(scope="module")
@@ -26,4 +26,4 @@ def go(box):
         return sandbox.run(argv, question=question, sandbox=box, limits=limits, **rest)
 
     yield run
-    assert not alive(mark)
+    until(lambda: not alive(mark))

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from labs.grading import sandbox, sandbox_contents, syscalls
-from tests.labs.boxed import alive, told
+from tests.labs.boxed import alive, told, until
 
 MIB = 2**20
 
@@ -291,10 +291,3 @@ def test_a_killed_grader_takes_the_program_along():
     finally:
         grader.kill()
         grader.wait()
-
-
-def until(true, seconds=8):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)

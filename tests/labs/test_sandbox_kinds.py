@@ -8,13 +8,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from labs.grading import container, sandbox
 from labs.grading.running_program import SandboxFailed
 from labs.grading.sandbox import Limits, NoSandbox
 from labs.grading.trusted_process import TrustedProcess
+from tests.labs.boxed import alive, until
 
 ANSWER = "import os, sys; answer = lambda x: os.write(int(os.environ['ROOFLINE_ANSWER_FD']), x)\n"
 
@@ -78,8 +78,8 @@ def test_plain_runs_trusted_files_under_the_same_limits(tmp_path, monkeypatch):
     assert plainly("os.kill(os.getpid(), 11)").detail == "It was ended by signal SIGSEGV."
 
 
-def test_plain_leaves_no_process_and_no_file():
-    before = set(Path(tempfile.gettempdir()).glob("roofline-*"))
+def test_plain_leaves_no_process_and_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     outcome = plainly(
         "import time\n"
         "open('kept', 'w')\n"
@@ -88,10 +88,8 @@ def test_plain_leaves_no_process_and_no_file():
         "if os.fork() == 0: open('pid', 'w').write(str(os.getpid())); time.sleep(98.7)\n"
     )
     assert outcome.status == "ok" and not Path(outcome.answer.decode()).exists()
-    assert set(Path(tempfile.gettempdir()).glob("roofline-*")) <= before
-    assert not [
-        p for p in psutil.process_iter(["cmdline"]) if any("98.7" in w for w in p.info["cmdline"] or ())
-    ]
+    assert list(tmp_path.iterdir()) == []
+    until(lambda: not alive("time.sleep(98.7)"))
 
 
 ENGINE = """#!{python}
