@@ -20,12 +20,12 @@ def alive(mark):
     return found
 
 
-def until(true, seconds=8):
-    """Waits for what comes a moment later, as the end of a process that was sent a signal."""
+def soon(true, seconds=8):
+    """Whether it becomes true: what was sent a signal ends a moment later."""
     end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
+    while not true() and time.monotonic() < end:
         time.sleep(0.05)
+    return bool(true())
 
 
 def told(outcome):

@@ -7,7 +7,7 @@ import pytest
 
 from labs.grading import sandbox
 from labs.grading.sandbox import Limits
-from tests.labs.boxed import ANSWER, alive, until
+from tests.labs.boxed import ANSWER, alive, soon
 
 
 @pytest.fixture(scope="module")
@@ -26,4 +26,4 @@ def go(box):
         return sandbox.run(argv, question=question, sandbox=box, limits=limits, **rest)
 
     yield run
-    until(lambda: not alive(mark))
+    assert soon(lambda: not alive(mark))

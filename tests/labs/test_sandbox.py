@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from labs.grading import sandbox, sandbox_contents, syscalls
-from tests.labs.boxed import alive, told, until
+from tests.labs.boxed import alive, soon, told
 
 MIB = 2**20
 
@@ -284,10 +284,10 @@ def test_a_killed_grader_takes_the_program_along():
     )
     grader = subprocess.Popen([sys.executable, "-c", source], cwd=sandbox_contents.ROOT)
     try:
-        until(lambda: [p for p in alive(mark) if p.info["cmdline"][-1] == mark and p.name() != "bwrap"])
+        assert soon(lambda: [p for p in alive(mark) if p.info["cmdline"][-1] == mark and p.name() != "bwrap"])
         os.kill(grader.pid, signal.SIGKILL)
         grader.wait()
-        until(lambda: not alive(mark))
+        assert soon(lambda: not alive(mark))
     finally:
         grader.kill()
         grader.wait()

@@ -14,7 +14,7 @@ from labs.grading import container, sandbox
 from labs.grading.running_program import SandboxFailed
 from labs.grading.sandbox import Limits, NoSandbox
 from labs.grading.trusted_process import TrustedProcess
-from tests.labs.boxed import alive, until
+from tests.labs.boxed import alive, soon
 
 ANSWER = "import os, sys; answer = lambda x: os.write(int(os.environ['ROOFLINE_ANSWER_FD']), x)\n"
 
@@ -89,7 +89,7 @@ def test_plain_leaves_no_process_and_no_file(tmp_path, monkeypatch):
     )
     assert outcome.status == "ok" and not Path(outcome.answer.decode()).exists()
     assert list(tmp_path.iterdir()) == []
-    until(lambda: not alive("time.sleep(98.7)"))
+    assert soon(lambda: not alive("time.sleep(98.7)"))
 
 
 ENGINE = """#!{python}
