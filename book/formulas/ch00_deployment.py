@@ -7,7 +7,7 @@ from book.cost import Cost
 from book.formulas import memory, models
 from book.formulas import parameters as p
 from book.formulas.formula import Alias, Formula
-from book.formulas.views import Bars, Readouts, Roofline, Shown
+from book.formulas.views import Bars, Readouts, Roofline, Shown, Work
 from book.say import say
 from book.serving import short
 
@@ -55,13 +55,18 @@ deployment = Formula(
     preset_kind="model",
     capacity=memory.of_model(p.BATCH.sympy, p.CONTEXT.sympy, p.GPUS),
     views=(
+        Roofline(
+            parts=(
+                Work(say("linear layers"), "linear_intensity", "linear_time"),
+                Work(say("attention"), "attention_intensity", "attention_time"),
+            )
+        ),
         Bars(
             parts=(
                 Shown("linear_time", say("linear layers"), "s"),
                 Shown("attention_time", say("attention"), "s"),
             )
         ),
-        Roofline(),
         Readouts(
             say("time per step"),
             (

@@ -58,14 +58,27 @@ class Readouts(View):
 
 
 @dataclass(frozen=True)
+class Work:
+    """A part with a point of its own: the outputs of its intensity, in FLOP/byte, and of its time, in s."""
+
+    label: str
+    intensity: str
+    time: str
+
+
+@dataclass(frozen=True)
 class Roofline(View):
-    """The point under its roof: FLOP/s against the formula's intensity, in FLOP/byte."""
+    """The point under its roof: FLOP/s against the formula's intensity, in FLOP/byte.
+
+    parts: two kinds of work that take turns, each at its own point instead, with its share of the time.
+    """
 
     kind: ClassVar[str] = "roofline"
+    parts: tuple[Work, ...] = ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return ("intensity",)
+        return ("intensity", *(name for part in self.parts for name in (part.intensity, part.time)))
 
 
 @dataclass(frozen=True)

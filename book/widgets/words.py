@@ -78,6 +78,7 @@ _SHARED: dict[str, str] = {
     "limit": say("limit: {label}"),
     "more": "+{count}",
     "alt_roofline": say("Roofline. {summary}"),
+    "work": say("{intensity} FLOP/byte, {percent} of the time"),
     "band": say("surely between these"),
     "alt_formula": say("{value} against {against}. {summary}"),
     # the legend

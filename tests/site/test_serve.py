@@ -34,6 +34,7 @@ def file(tmp_path_factory):
         explore(formulas.decode_step, ["h100_sxm", "b200"], view="bars"),
         explore(formulas.linear, ["h100_sxm"], model="llama3.1-8b", layer="gate"),
         explore(formulas.kv_capacity, ["h200_sxm"]),
+        explore(formulas.deployment, ["h100_sxm"], **serve.opening(formulas.deployment)),
     )
     (folder / "page.html").write_text(
         '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Serve</title>'
@@ -297,3 +298,26 @@ def test_it_is_named_and_axe_has_nothing_to_say(page):
         "axe.run('.rl-serve').then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.html)]))"
     )
     assert json.dumps(found) == "[]"
+
+
+def test_the_works_of_a_step_stand_on_the_roof_each_at_its_intensity_with_its_share(page):
+    for context in ("1k", "64k"):
+        put(page, "context", context)
+        at = serve.position(serve.Served(context=serve.TOKENS * int(context[:-1])))
+        told = {
+            part.label: (formulas.deployment.evaluate(part.intensity, **at), _share(part, at))
+            for part in formulas.deployment.view("roofline").parts
+        }
+        shown = page.locator("#explore-deployment .rl-operating").evaluate_all(
+            "all => all.map(one => [...one.querySelectorAll('text')].map(t => t.textContent))"
+        )
+        assert [label for label, _ in shown] == list(told)
+        for label, text in shown:
+            intensity, share = map(float, re.findall(r"[\d.]+", text))
+            assert intensity == pytest.approx(told[label][0], rel=5e-3)
+            assert share == pytest.approx(100 * told[label][1], rel=5e-3)
+
+
+def _share(part, at):
+    times = [formulas.deployment.evaluate(p.time, **at) for p in formulas.deployment.view("roofline").parts]
+    return formulas.deployment.evaluate(part.time, **at) / sum(times)

@@ -83,7 +83,7 @@ export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
       const x = wished + shift;
       const box = { x0: x - 2, x1: x + width + 2, y0: spot.y - 11, y1: spot.y + 4 };
       const out = Math.max(frame.y0 - 14 - box.y0, 0) + Math.max(box.y1 - frame.y1, 0);
-      return { x, y: spot.y, anchor: "start", cost: 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + 1000 * Math.ceil(out) + Math.abs(shift) / 10 };
+      return { x, y: spot.y, width, anchor: "start", cost: 100 * taken.filter((t) => overlap(t, box)).length + crossed(box, lines) + 1000 * Math.ceil(out) + Math.abs(shift) / 10 };
     }).sort((a, b) => a.cost - b.cost); // places of one cost stay in the order of liking
   };
   return place;

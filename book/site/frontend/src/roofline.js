@@ -4,6 +4,7 @@ import { image, s, say } from "./dom.js";
 import { digits, fill, sentence, si, tick } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
+import { drawWorks } from "./works.js";
 
 /** Powers of ten inside a domain; every second or third of them if there is no room. */
 export function decades([low, high], most = 9) {
@@ -66,10 +67,10 @@ function names(group, chosen, words, narrow) {
 }
 
 /**
- * ctx: {compiled, words, roofs, chosen (one of the roofs), range, points, width, alt}.
+ * ctx: {compiled, words, roofs, chosen (one of the roofs), range, points, width, alt, view}.
  * Returns {svg, move(situation, text)}.
  */
-export function drawRoofline({ compiled, words, roofs, chosen, range, points, width, alt }) {
+export function drawRoofline({ compiled, words, roofs, chosen, range, points, width, alt, view }) {
   const shape = layout(width);
   const frame = frameOf(shape);
   const { x, y } = domains(compiled, roofs, range, points);
@@ -116,11 +117,14 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
     place(rate(words.computes, chosen.peak, "FLOP/s"), rows.slice(1).map((py) => ({ x: at + 6, y: py })), { kind: "rl-quiet" });
   }
 
-  const point = operatingPoint(svg, frame);
+  const attainable = (i) => compiled.attainable(i, chosen.peak, chosen.bandwidth);
+  const works = view?.parts && drawWorks(svg, frame, view.parts, words, { x, y }, attainable);
+  const point = works ?? operatingPoint(svg, frame);
   return {
     svg,
     label, // once it is in the document, where its font is known
     move(now, text) {
+      if (works) return works.move(now, X, Y, place);
       point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text, now.bound === "compute", place);
     },
   };
