@@ -1,23 +1,10 @@
 """Figures that prose names become links, on a small site of two chapters."""
 
-import sys
-
 import pytest
 from bs4 import BeautifulSoup
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
-from tests.site.built import ROOT
+from tests.site import small_site
 
-EXTENSIONS = ROOT / "book" / "site" / "extensions"
-CONF = f"""
-import sys
-sys.path[:0] = [{str(ROOT)!r}, {str(EXTENSIONS)!r}]
-extensions = ["myst_parser", "figure_links"]
-exclude_patterns = ["_build"]
-# Said here: another Sphinx of the same process may have left its own for .md.
-source_suffix = {{".rst": "restructuredtext", ".md": "markdown"}}
-"""
 TWO = """# Two
 
 As Figure 2.1 shows, and *Figure 3.2* as well; not `Figure 2.1`, nor [Figure 2.1](https://example.org), nor
@@ -32,18 +19,9 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("figures")
-    (folder / "chapters").mkdir()
-    (folder / "conf.py").write_text(CONF, encoding="utf-8")
-    for name, text in PAGES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    before = list(sys.path)
-    with docutils_namespace():
-        out = str(folder / "_build")
-        app = Sphinx(str(folder), str(folder), out, out, "html", status=None, warningiserror=True)
-        app.build()
-    sys.path[:] = before
-    return folder / "_build"
+    out, warned = small_site.build(tmp_path_factory.mktemp("figures"), "figure_links", PAGES)
+    assert warned == ""
+    return out
 
 
 def links(page):

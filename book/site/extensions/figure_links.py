@@ -41,7 +41,7 @@ def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
     named = re.compile(re.escape(captions.title("@")).replace("@", rf"({captions.NUMBER.pattern})"))
     for text in list(doctree.findall(nodes.Text)):
-        if not _inside(text, NO_PROSE) and (made := linked(text, named, uri)):
+        if not inside(text, NO_PROSE) and (made := linked(text, named, uri)):
             text.parent.replace(text, made)
 
 
@@ -66,7 +66,8 @@ def linked(text: str, named: re.Pattern[str], uri: Callable[[str], str]) -> list
     return [*made, nodes.Text(text[end:])] if made else []
 
 
-def _inside(node: Any, kinds: tuple[type, ...]) -> bool:
+def inside(node: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether a node is, or stands in, one of these kinds."""
     while node is not None:
         if isinstance(node, kinds):
             return True
