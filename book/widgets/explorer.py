@@ -215,6 +215,7 @@ def explore(
     published: str | None = None,
     view: str | None = None,
     against: str | None = None,
+    less_used: Sequence[str] | None = None,
     id: str | None = None,
     **values: float,
 ) -> Explorer:
@@ -224,8 +225,10 @@ def explore(
     model="llama3.1-8b", layer="gate"; a formula of a whole model needs the model alone. evidence:
     what `confirm` returned, or a list of series. published: a kind in the catalog, as in "linear".
     view: the kind of one of the formula's pictures, "roofline", "formula", "bars" ..., the first of
-    them if left out. against: the symbol on the formula's x axis, and that of the bars' shares. id: the
-    element's id, if a page explores one formula twice. values: the sliders' positions, as in m=32.
+    them if left out. against: the symbol on the formula's x axis, and that of the bars' shares.
+    less_used: sliders and dropdowns that are folded away, as in ("heads", "against"); all sliders after the
+    fourth if left out. id: the element's id, if a page explores one formula twice. values: the sliders'
+    positions, as in m=32.
     Raises catalog.UnknownName, ValueError or traitlets.TraitError, each with what to do.
     """
     cards = [catalog.accelerator(a) for a in accelerators]
@@ -234,7 +237,8 @@ def explore(
     catalog.itemsize(dtype)
     if id is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", id):
         raise ValueError(f"id = {id!r}: start with a letter; then letters, digits, - and _.")
-    payload = explorer_payload.build(id or f"explore-{formula.name.replace('_', '-')}", formula, cards)
+    name = id or f"explore-{formula.name.replace('_', '-')}"
+    payload = explorer_payload.build(name, formula, cards, less_used)
     movable = explorer_payload.sliders(formula)
     if unknown := [n for n in values if n not in {p.symbol for p in movable}]:
         raise ValueError(

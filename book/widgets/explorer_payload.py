@@ -182,8 +182,36 @@ def _view(formula: Formula, view: View) -> dict[str, Any]:
     return {"kind": view.kind, **made}
 
 
-def build(id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator]) -> dict[str, Any]:
-    """The part of an explorer that never changes, JSON-safe and the same at every build."""
+CHOICES = ("accelerator", "dtype", "preset", "against", "shown")  # an explorer's dropdowns, by their traits
+IN_VIEW = 4  # sliders, where nobody says which of them are used less
+
+
+def less_used(formula: Formula, names: Sequence[str] | None = None) -> list[str]:
+    """The sliders and dropdowns that are folded away: those named, else all after the first four sliders.
+
+    Raises ValueError for a name that is neither.
+    """
+    movable = [p.symbol for p in sliders(formula)]
+    if names is None:
+        return movable[IN_VIEW:] + ["shown"] * (len(movable) > 1)
+    if unknown := [n for n in names if n not in (*movable, *CHOICES)]:
+        raise ValueError(
+            f"less_used = {unknown[0]!r}: {formula.name} has the sliders and choices "
+            f"{', '.join((*movable, *CHOICES))}; name some of those."
+        )
+    return list(names)
+
+
+def build(
+    id: str,
+    formula: Formula,
+    accelerators: Sequence[catalog.Accelerator],
+    folded: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """The part of an explorer that never changes, JSON-safe and the same at every build.
+
+    folded: as `less_used` takes them.
+    """
     dtypes = [d for d in DTYPES if any(d in a.peaks for a in accelerators)]
     symbols = _preset_symbols(formula)
     wanted = {"bandwidth"} | {p.fact for p in formula.parameters}  # a roof needs it where no formula does
@@ -216,6 +244,7 @@ def build(id: str, formula: Formula, accelerators: Sequence[catalog.Accelerator]
             group: {label: [sizes.get(s) for s in symbols] for label, sizes in layers.items()}
             for group, layers in presets(formula).items()
         },
+        "more": less_used(formula, folded),
         "serves": {p.symbol: SERVED[p.symbol] for p in sliders(formula) if p.symbol in SERVED},
         "words": words_for(
             (v.kind for v in pictures(formula, len(accelerators))),

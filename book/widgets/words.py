@@ -51,6 +51,15 @@ _SHARED: dict[str, str] = {
     ),
     "not_drawn": say("no {dtype}, not drawn"),
     "sliders": say("sliders"),
+    "sliders_more": say("more sliders"),
+    "more_controls": say("more: {names}"),
+    "typed": say("type it"),
+    "typed_unread": say(
+        "“{text}” can't be read as a number. Write it like 4096, 4,096, 4k or 1M; {name} is still {now}."
+    ),
+    "typed_range": say("{name} goes from {low} to {high}, so “{text}” became {value}."),
+    "typed_whole": say("{name} is counted in whole numbers, so “{text}” became {value}."),
+    "typed_steps": say("{name} is one of {steps}, so “{text}” became {value}."),
     "keyboard": say("Keyboard: ← → one step of a slider, Page Up and Page Down several."),
     "reset": say("reset"),
     "copy": say("copy link to this position"),

@@ -41,7 +41,7 @@ def write(path: Path, *explorers: Explorer, theme: str = "light") -> Path:
     (path.parent / "explorer.js").write_bytes((STATIC / "explorer.js").read_bytes())
     styles = palette.css() + (STATIC / "explorer.css").read_text(encoding="utf-8")
     look = (
-        "body{margin:16px auto;max-width:780px;padding:0 14px;"
+        "body{margin:16px auto;max-width:1060px;padding:0 14px;"
         "background:var(--rl-background);color:var(--rl-text)}"
     )
     divs = "\n".join(e.static_html() for e in explorers)
@@ -77,7 +77,10 @@ def settle(page):
 def number(page, symbol, root=LINEAR):
     """What the slider says beside itself."""
     return page.locator(f"{root}-{symbol}").evaluate(
-        "(input) => input.labels[0].parentElement.querySelector('output').textContent"
+        """(input) => {
+            const [field, unit] = input.closest(".rl-slider").querySelectorAll(".rl-typed > *");
+            return `${field.value} ${unit.textContent}`.trim();
+        }"""
     )
 
 

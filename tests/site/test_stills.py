@@ -21,7 +21,7 @@ MARKS = """(root) => {
 const tenths = (text) => text.replace(/(\\.\\d)\\d+/g, "$1"); // of a pixel, all that a still keeps
 return [...root.querySelectorAll("svg[role=img]")].map((svg) => [
     svg.getAttribute("aria-label"),
-    ...[...svg.querySelectorAll("*")].filter((e) => !e.closest("style, .rl-labels")).map((e) => [
+    ...[...svg.querySelectorAll("*")].filter((e) => !e.closest("style, .rl-label, .rl-labels")).map((e) => [
         e.tagName,
         ...[...e.attributes].filter((a) => a.name !== "style").map((a) => a.name + tenths(a.value)).sort(),
         e.children.length ? "" : e.textContent,

@@ -110,8 +110,8 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
   const log = against.scale === "log2";
   const [low, high] = [against.low, against.high];
   const xs = Array.from({ length: SAMPLES + 1 }, (_, i) => (log ? low * (high / low) ** (i / SAMPLES) : low + ((high - low) * i) / SAMPLES));
-  const height = narrow ? 190 : 200;
-  const frame = { x0: 46, x1: width - 14, y0: 26, y1: height - 42 };
+  const height = narrow ? 150 : 200;
+  const frame = { x0: 46, x1: width - 14, y0: 26, y1: height - (narrow ? 38 : 42) };
   const svg = image(plot({
     width, height, marginLeft: frame.x0, marginRight: width - frame.x1, marginTop: frame.y0, marginBottom: height - frame.y1,
     className: "rl-plot",
@@ -187,7 +187,8 @@ export function drawBars(ctx) {
   const shares = ctx.view.balance ? sharesOf(ctx) : null;
   const rule = ctx.view.beside?.length && formula.unit === "s" ? h("p", { class: "rl-saying" }, words.bars_rule) : null;
   return {
-    el: h("div", { class: "rl-panels" }, bars.el, rule, shares?.el),
+    el: h("div", { class: "rl-panels" }, bars.el, shares?.el),
+    below: rule ? [rule] : [],
     label() {}, // labels follow the sliders too
     move(now, text, { summary }) {
       bars.show(now, summary());

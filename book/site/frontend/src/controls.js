@@ -1,7 +1,6 @@
 // The explorer's controls: native elements, each with a label, each writing to the model only.
 import { h, letter, math, mathTerms, say } from "./dom.js";
-import { exact, fill, fully } from "./format.js";
-import { nearest, stops } from "./physics.js";
+import { exact, fill } from "./format.js";
 
 /** A control with its name above it; texts: what it may have to show, for which it takes the room. */
 function labelled(id, text, control, texts = []) {
@@ -14,28 +13,6 @@ function select(id, onchange) {
 }
 
 const option = (value, text, disabled) => h("option", { value, disabled }, text);
-
-/** One slider: a native range over stops, its exact value beside it. Returns {el, show(value)}. */
-export function slider(id, parameter, onmove) {
-  const list = stops(parameter);
-  const input = h("input", {
-    id, type: "range", min: 0, max: list.length - 1, step: 1,
-    oninput: () => onmove(list[Number(input.value)]),
-  });
-  const output = h("output", { for: id, "aria-live": "off" }); // the slider speaks by aria-valuetext
-  const name = h("label", { for: id }, parameter.label, letter(parameter, ", "));
-  return {
-    el: h("div", { class: "rl-slider" }, name, input, output),
-    show(value) {
-      const at = nearest(list, value, parameter.scale);
-      if (Number(input.value) !== at) input.value = at;
-      const text = fully(parameter, value);
-      input.setAttribute("aria-valuetext", text);
-      input.style.setProperty("--rl-filled", `${(100 * at) / (list.length - 1)}%`);
-      say(output, text);
-    },
-  };
-}
 
 /** Two or more choices side by side, as radio buttons. Returns {el, show(value)}. */
 export function segments(id, legend, choices, onchoose) {

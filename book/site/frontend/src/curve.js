@@ -56,7 +56,7 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
-    x: { type: log ? "log" : "linear", domain: x, ...axisOf(against), labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks ?? 5, tickSize: 4 },
+    x: { type: log ? "log" : "linear", domain: x, ...axisOf(against), labelAnchor: "right", labelArrow: "none", labelOffset: shape.narrow ? 33 : 36, ticks: xTicks ?? 5, tickSize: 4 },
     y: { type: "log", domain: y, label: `↑ ${valueLabel}${formula.unit ? ` (${formula.unit})` : ""}`, labelArrow: "none", ticks: yTicks, tickFormat: tickIn(formula.unit), tickSize: 4 },
     marks: [
       ...(ridge

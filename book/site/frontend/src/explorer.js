@@ -1,15 +1,17 @@
 // The explorer: dropdowns, sliders and a picture that follow one model. The model is an anywidget
 // model in a notebook, and a PageModel on a page without a kernel; nothing here can tell.
 import * as controls from "./controls.js";
-import { h, keepKeys, say, serial } from "./dom.js";
+import { h, say, serial } from "./dom.js";
 import { differences } from "./evidence.js";
 import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
+import { frame } from "./frame.js";
 import { legend } from "./legend.js";
 import { decode, encode, sanitize } from "./link.js";
 import { presetNames, presetSizes } from "./physics.js";
 import { draw } from "./pictures.js";
 import { sceneOf } from "./scene.js";
 import { inLinks } from "./serve/store.js";
+import { slider } from "./slider.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
 const PREFERRED = ["bf16", "fp16", "fp32"];
@@ -63,6 +65,10 @@ function render({ model, el, page = false, widths = null }) {
     if (decided.length && !next.preset) next.preset = first.preset; // sliders can't take a model's place
     for (const name of names) model.set(name, next[name]);
     model.save_changes();
+    remarkOn(remark);
+  }
+
+  function remarkOn(remark) {
     say(note, remark);
     note.hidden = !remark;
   }
@@ -84,7 +90,7 @@ function render({ model, el, page = false, widths = null }) {
     facts: controls.facts(words, decided),
     against: controls.against(`${id}-against`, words, movable, (against) => change({ against })),
     compare: controls.compare(`${id}-compare`, words, payload, (shown) => change({ shown })),
-    sliders: movable.map((p) => [p, controls.slider(`${id}-${p.symbol}`, p, (value) => change({ [p.symbol]: value }))]),
+    sliders: movable.map((p) => [p, slider(`${id}-${p.symbol}`, p, words, (value) => change({ [p.symbol]: value }), remarkOn)]),
   };
   const onRoof = kinds.includes("roofline");
   const { others = [] } = readouts;
@@ -98,35 +104,20 @@ function render({ model, el, page = false, widths = null }) {
   };
   const more = others.map((one) => [one, controls.readout(one.label)]);
   const formatted = onRoof || formula.parameters.some((p) => p.source === "dtype" || p.fact === "peak");
-  const numbers = h("div", { class: "rl-read" }, reads.value.el, ...more.map(([, r]) => r.el), ...Object.values(reads).slice(1).map((r) => r.el));
-  const picture = h("div", { class: "rl-picture" });
-  const key = h("div", { class: "rl-key" });
-  const fit = h("p", { class: "rl-fit", hidden: !formula.capacity });
-  const note = h("p", { class: "rl-note", role: "status", hidden: true });
-  const spoken = h("output", { class: "rl-unseen", "aria-live": "polite" });
-  const copy = h("button", { type: "button", hidden: !page, onclick: copyLink }, words.copy);
-  const reset = h("button", { type: "button", onclick: () => change(first) }, words.reset);
-  const varied = accelerators.length > 0;
-  el.classList.add("rl-live", "rl-alive");
-  el.replaceChildren(
-    keepKeys(h("div", { class: "rl-explorer", role: "group", "aria-label": formula.title },
-      h("div", { class: "rl-head" }, controls.heading(formula, readouts.value), kinds.length > 1 ? part.view.el : null),
-      h("div", { class: "rl-choose" },
-        varied ? part.card.el : null,
-        formatted ? part.dtype.el : null,
-        Object.keys(payload.presets).length ? part.preset.el : null,
-        movable.length > 1 ? part.against.el : null,
-        accelerators.length > 1 && onRoof ? part.compare.el : null),
-      note,
-      decided.length ? part.facts.el : null,
-      numbers,
-      picture,
-      fit,
-      h("div", { class: movable.some((p) => p.unit === "tokens") ? "rl-sliders rl-roomy" : "rl-sliders", role: "group", "aria-label": words.sliders }, ...part.sliders.map(([, one]) => one.el)),
-      key,
-      h("div", { class: "rl-foot" }, h("span", { class: "rl-hint" }, words.keyboard), h("span", { class: "rl-acts" }, reset, copy)),
-      spoken)),
-  );
+  const { picture, below, numbers, fit, note, spoken, copy, reset, key, showFolded } = frame({
+    el, page, payload, part,
+    reads: [reads.value, ...more.map(([, r]) => r), ...Object.values(reads).slice(1)].map((r) => r.el),
+    choices: {
+      ...(accelerators.length && { accelerator: part.card.el }),
+      ...(formatted && { dtype: part.dtype.el }),
+      ...(Object.keys(payload.presets).length && { preset: part.preset.el }),
+      ...(movable.length > 1 && { against: part.against.el }),
+      ...(accelerators.length > 1 && onRoof && { shown: part.compare.el }),
+    },
+    facts: decided.length ? part.facts.el : null,
+  });
+  copy.addEventListener("click", copyLink);
+  reset.addEventListener("click", () => change(first));
 
   // -------------------------------------------------------------------------------- what they show
 
@@ -144,10 +135,11 @@ function render({ model, el, page = false, widths = null }) {
   function showPicture(looked, state, width, where) {
     if (looked.lacking) {
       where.replaceChildren(h("p", { class: "rl-lacking" }, looked.lacking));
+      below.replaceChildren();
       drawn = { key: "" };
       return;
     }
-    if (width) drawn = draw(drawn, { ...scene, ...looked, state, width, accelerators, picture: where, summary: () => scene.summary(looked, state) });
+    if (width) drawn = draw(drawn, { ...scene, ...looked, state, width, accelerators, picture: where, below, summary: () => scene.summary(looked, state) });
   }
 
   /** One of a still's pictures, of which the page's style shows the one that fits. */
@@ -164,7 +156,7 @@ function render({ model, el, page = false, widths = null }) {
     fit.hidden = !held.sentence;
     const can = !["lacks", "broken"].includes(held.state);
     fit.classList.toggle("rl-cannot", !can);
-    for (const part of [picture, numbers]) part.classList.toggle("rl-impossible", !can);
+    for (const part of [picture, ...numbers]) part.classList.toggle("rl-impossible", !can);
   }
 
   let legendKey = "";
@@ -194,6 +186,7 @@ function render({ model, el, page = false, widths = null }) {
     if (decided.length) part.facts.show(now.values);
     part.compare.show(state.shown, state.accelerator, state.dtype, state.view === "roofline");
     for (const [p, one] of part.sliders) one.show(now.values[p.symbol]);
+    showFolded(now.values);
     showReadouts(now);
     if (widths) for (const width of widths) drawAt(width, looked, state);
     else showPicture(looked, state, Math.round(picture.clientWidth), picture);
@@ -214,15 +207,15 @@ function render({ model, el, page = false, widths = null }) {
 
   // --------------------------------------------------------------------------------- following it
 
-  let frame = 0;
+  let drawing = 0;
   let moved = false; // a new width is drawn, but not worth a word
   const redraw = () => {
     update(!moved);
     moved = false;
   };
   const soon = () => {
-    cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(redraw);
+    cancelAnimationFrame(drawing);
+    drawing = requestAnimationFrame(redraw);
   };
   const schedule = () => {
     moved = true;
@@ -236,7 +229,7 @@ function render({ model, el, page = false, widths = null }) {
   update(true);
   if (page) addEventListener("hashchange", restore);
   return () => {
-    cancelAnimationFrame(frame);
+    cancelAnimationFrame(drawing);
     clearTimeout(speaking);
     resize.disconnect();
     removeEventListener("hashchange", restore);

@@ -1,6 +1,6 @@
 // A position of the sliders, written into the page's address: #rl=linear&m=64&dtype=bf16
 
-import { nearest } from "./physics.js";
+import { allowed } from "./physics.js";
 
 const KEY = "rl";
 
@@ -29,9 +29,7 @@ export function sanitize(raw, payload) {
   for (const p of payload.formula.parameters.filter((q) => !q.source)) {
     const value = raw[p.symbol] === undefined || raw[p.symbol] === "" ? NaN : Number(raw[p.symbol]);
     if (!Number.isFinite(value)) continue;
-    const whole = p.integer ? Math.round(value) : value;
-    const within = Math.min(p.high, Math.max(p.low, whole));
-    state[p.symbol] = p.steps ? p.steps[nearest(p.steps, within, p.scale)] : within;
+    state[p.symbol] = allowed(p, value);
   }
   if (ids.includes(raw.accelerator)) state.accelerator = raw.accelerator;
   if (Object.hasOwn(payload.dtypes, raw.dtype ?? "")) state.dtype = raw.dtype;

@@ -106,6 +106,12 @@ export function nearest(list, value, scale) {
   return best;
 }
 
+/** The value nearest to this one that a parameter can have: within its range, whole or on a step where it must be. */
+export function allowed(p, value) {
+  const within = Math.min(p.high, Math.max(p.low, p.integer ? Math.round(value) : value));
+  return p.steps ? p.steps[nearest(p.steps, within, p.scale)] : within;
+}
+
 /** Smallest and largest value of an output over the corners of the sliders' box. */
 export function extremes(compiled, payload, output, accelerators, dtypes, preset) {
   const sliders = payload.formula.parameters.filter((p) => !p.source);

@@ -69,6 +69,7 @@ export function draw(drawn, ctx) {
     const kind = state.view === "roofline" && !now.roof ? "formula" : state.view;
     const made = make[kind]({ ...ctx, view: payload.views.find((v) => v.kind === kind) ?? { kind } });
     picture.replaceChildren(made.el ?? made.svg);
+    ctx.below.replaceChildren(...(made.below ?? []));
     made.label();
     current = { key, ...made };
   }

@@ -1,7 +1,7 @@
 // The roofline: drawn once per set of cards; only the operating point moves with the sliders.
 import { gridX, gridY, line, plot, rect, ruleX } from "@observablehq/plot";
 import { image, s, say } from "./dom.js";
-import { digits, fill, sentence, si, tick } from "./format.js";
+import { digits, fill, sentence, si, tick, tickIn } from "./format.js";
 import { labelLayer } from "./labels.js";
 import { evidenceMarks } from "./marks.js";
 import { drawWorks } from "./works.js";
@@ -15,11 +15,13 @@ export function decades([low, high], most = 9) {
   return all.filter((_, i) => i % every === 0);
 }
 
+const LOW = 232; // pixels of a picture on a phone, where it stays in view above the sliders
+
 /** Space around the frame, and its size. */
 export function layout(width) {
   const narrow = width < 480;
-  const margins = { marginLeft: 46, marginRight: 12, marginTop: 26, marginBottom: 42 };
-  return { narrow, width, height: Math.round(narrow ? width * 0.92 : Math.min(430, width * 0.58)), ...margins };
+  const margins = { marginLeft: 46, marginRight: 12, marginTop: 26, marginBottom: narrow ? 38 : 42 };
+  return { narrow, width, height: narrow ? LOW : Math.round(Math.min(430, width * 0.58)), ...margins };
 }
 
 export function frameOf({ width, height, marginLeft, marginRight, marginTop, marginBottom }) {
@@ -82,7 +84,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
     ...shape,
     className: "rl-plot",
     ariaLabel: alt,
-    x: { type: "log", domain: x, label: words.intensity_axis, labelAnchor: "right", labelArrow: "none", labelOffset: 36, ticks: xTicks, tickFormat: (v) => tick(v), tickSize: 4 },
+    x: { type: "log", domain: x, label: words.intensity_axis, labelAnchor: "right", labelArrow: "none", labelOffset: shape.narrow ? 33 : 36, ticks: xTicks, tickFormat: tickIn(""), tickSize: 4 },
     y: { type: "log", domain: y, label: words.rate_axis, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
     marks: [
       rect([0], { x1: x[0], x2: ridge, y1: y[0], y2: y[1], fill: "var(--rl-memory)" }),

@@ -8,7 +8,7 @@ import { memory, stacked } from "./remarks.js";
 /** Every output that the views call by a label, once: {output, label, unit}. */
 function shownOutputs(views, readouts) {
   const every = [...views, readouts].flatMap((v) => [...(v.parts ?? []), ...(v.beside ?? []), ...(v.compare ?? []), ...(v.measured ? [v.measured] : []), ...(v.others ?? [])]);
-  return [...new Map(every.map((one) => [one.output, one])).values()];
+  return [...new Map(every.filter((one) => one.output).map((one) => [one.output, one])).values()]; // a kind of work has none
 }
 
 export function sceneOf(payload) {

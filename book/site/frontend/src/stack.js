@@ -94,7 +94,8 @@ export function drawStack({ payload, view, width }) {
   }
 
   return {
-    el: h("div", { class: "rl-panels" }, box, h("p", { class: "rl-kinds" }, ...key.map((row) => row.el)), saying),
+    el: h("div", { class: "rl-panels" }, box),
+    below: [h("p", { class: "rl-kinds" }, ...key.map((row) => row.el)), saying],
     label() {}, // labels follow the sliders too
     move(now, text, { summary }) {
       show(now);

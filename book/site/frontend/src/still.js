@@ -16,19 +16,19 @@ export function still({ payload, state, widths }) {
   const made = el.firstElementChild;
   for (const input of made.querySelectorAll("input")) {
     if (input.type === "radio" && input.checked) input.setAttribute("checked", "");
-    if (input.type === "range") input.setAttribute("value", input.value);
+    if (["range", "text"].includes(input.type)) input.setAttribute("value", input.value);
   }
   for (const control of made.querySelectorAll("select")) {
     const chosen = [...control.querySelectorAll("option")].find((o) => o.getAttribute("value") === control.value);
     control.replaceChildren(...(chosen ? [chosen] : []));
   }
-  for (const hidden of made.querySelectorAll("[hidden], .rl-compare fieldset, .rl-unseen")) hidden.remove();
-  for (const part of made.querySelectorAll(".rl-choose, .rl-segments, .rl-sliders, .rl-foot, .rl-legend button")) part.setAttribute("inert", "");
+  for (const hidden of made.querySelectorAll("[hidden], .rl-compare fieldset, .rl-more > :not(summary), .rl-unseen")) hidden.remove();
+  for (const part of made.querySelectorAll(".rl-choose, .rl-segments, .rl-sliders, .rl-more, .rl-foot, .rl-legend button")) part.setAttribute("inert", "");
   for (const part of [made, ...made.querySelectorAll("*")]) {
     if (part.getAttribute("role") === "img") continue; // a picture keeps its words
     for (const name of OWN) part.removeAttribute(name);
   }
-  for (const svg of made.querySelectorAll(".rl-panels svg")) svg.setAttribute("style", `height:${svg.getAttribute("height")}px`);
+  for (const svg of made.querySelectorAll(".rl-panels svg, .rl-at-narrow svg")) svg.setAttribute("style", `height:${svg.getAttribute("height")}px`);
   for (const part of made.querySelectorAll("svg *"))
     for (const name of PLACES) if (part.hasAttribute(name)) part.setAttribute(name, part.getAttribute(name).replace(/(\.\d)\d+/g, "$1"));
   return made.outerHTML;

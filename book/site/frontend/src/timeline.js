@@ -60,7 +60,7 @@ export function drawTimeline({ payload, view, width }) {
     const arrives = BEFORE * step;
     const served = arrives + chunks * mixed;
     const end = roundEnd(Math.max(served + BEFORE * step, (served - arrives) * 1.15 + arrives));
-    const users = batch <= 3 ? Array.from({ length: batch }, (_, i) => i + 1) : [1, 2, batch];
+    const users = batch <= 4 ? Array.from({ length: batch }, (_, i) => i + 1) : [1, 2, batch];
     axis(end, users.length);
     svg.querySelector(".rl-labels")?.remove();
     layer?.remove();
@@ -102,7 +102,8 @@ export function drawTimeline({ payload, view, width }) {
   }
 
   return {
-    el: h("div", { class: "rl-panels" }, box, saying),
+    el: h("div", { class: "rl-panels" }, box),
+    below: [saying],
     label() {}, // labels follow the sliders too
     move(now, text, { summary }) {
       show(now);

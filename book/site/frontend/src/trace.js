@@ -109,7 +109,8 @@ export function drawTrace({ payload, view, compiled, movable, width }) {
   }
 
   return {
-    el: h("div", { class: "rl-panels" }, box, names, saying),
+    el: h("div", { class: "rl-panels" }, box),
+    below: [names, saying],
     label() {}, // labels follow the sliders too
     move(now, text, { summary }) {
       const { at, index } = nearestRun(view, now.values, movable);
