@@ -11,7 +11,7 @@ from decimal import Decimal
 from book.say import say
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_SYMBOL = {"byte": "B", "bytes": "B", "byte/s": "B/s", "bytes/s": "B/s"}
+_SYMBOL = {"byte": "B", "bytes": "B", "byte/s": "B/s", "bytes/s": "B/s", "byte/token": "B/token"}
 # Units that take a prefix, and the exponents allowed. Nobody says kiloseconds or millibytes.
 _RANGE = {
     "s": (-12, 0),
@@ -19,6 +19,7 @@ _RANGE = {
     "W": (-3, 18),
     "B": (0, 18),
     "B/s": (0, 18),
+    "B/token": (0, 18),
     "FLOP": (0, 18),
     "FLOP/s": (0, 18),
     "": (0, 18),

@@ -57,12 +57,13 @@ def write(path: Path, *explorers: Explorer, theme: str = "light") -> Path:
 
 
 def opener(new_context, path: Path):
-    """A function that opens the page from disk, with nothing moving by itself; watched by `new_context`."""
+    """A function that opens the page from disk, with nothing moving by itself and nothing folded away."""
 
     def make(fragment="", width=820):
         look = {"viewport": {"width": width, "height": 900}, "reduced_motion": "reduce"}
         page = new_context(path.parent.as_uri(), **look).new_page()
         page.goto(path.as_uri() + fragment)
+        page.evaluate("document.querySelectorAll('.rl-more').forEach((one) => { one.open = true; })")
         settle(page)
         return page
 

@@ -2,7 +2,7 @@
 
 const PREFIXES = ["f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
 // Nobody says kiloseconds or millibytes; `book.drawing.number_text` keeps to the same.
-const POWERS = { s: [-5, 0], B: [0, 6], "B/s": [0, 6], FLOP: [0, 6], "FLOP/s": [0, 6] };
+const POWERS = { s: [-5, 0], B: [0, 6], "B/s": [0, 6], "B/token": [0, 6], FLOP: [0, 6], "FLOP/s": [0, 6] };
 const THIN = "\u2009";
 
 /** Three significant digits, thousands grouped, no exponent for everyday sizes. */
@@ -40,7 +40,7 @@ export function si(value, name) {
 export function quantity(value, unit) {
   if (unit === "%") return { number: digits(100 * value), unit };
   if (!unit && Number.isInteger(value)) return { number: exact(value), unit }; // a count
-  return ["s", "FLOP", "FLOP/s", "byte", "byte/s"].includes(unit) ? si(value, unit) : { number: digits(value), unit: Number.isFinite(value) ? unit : "" };
+  return ["s", "FLOP", "FLOP/s", "byte", "byte/s", "byte/token"].includes(unit) ? si(value, unit) : { number: digits(value), unit: Number.isFinite(value) ? unit : "" };
 }
 
 /** A position of a slider: seconds with their prefix, all else as it is. */
