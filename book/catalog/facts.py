@@ -18,6 +18,7 @@ ACCELERATOR_FACTS: Mapping[str, Callable[[Accelerator, str], float | None]] = Ma
         "peak": lambda card, dtype: card.peaks.get(dtype),  # FLOP/s, the one that the dtype decides, too
         "bandwidth": lambda card, _: card.bandwidth,  # byte/s
         "capacity": lambda card, _: card.usable,  # byte, as `Accelerator.usable` says
+        "alone": lambda card, _: float(card.interconnect_bandwidth is None),  # 1: nothing joins two of them
         "link": lambda card, _: card.interconnect_bandwidth,  # byte/s to other cards, each way
     }
 )

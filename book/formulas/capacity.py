@@ -31,6 +31,7 @@ class Capacity:
     held: what these bytes are of. weights: bytes of all weights; sequence: bytes of one sequence's cache;
     batch: sequences. heads, kv_heads: what is dealt out to the cards; without heads no other number of
     cards is proposed. gpus: the symbol of the slider that counts the cards; "" for one card.
+    alone: 1 where nothing joins two such cards, so that one holds everything.
     fraction: the share of a card that an engine may use. broken: {word: expression}, positive where a
     position can't be whatever the memory. parameters: those of its symbols that the formula may lack.
     """
@@ -43,6 +44,7 @@ class Capacity:
     heads: sympy.Expr | None = None
     kv_heads: sympy.Expr = sympy.S.One
     gpus: str = ""
+    alone: sympy.Expr = sympy.S.Zero
     fraction: sympy.Expr | float = short.FRACTION
     broken: Mapping[str, sympy.Expr] = field(default_factory=dict)
     parameters: tuple[Parameter, ...] = ()
@@ -69,5 +71,6 @@ class Capacity:
         if self.sequence != 0:
             made["sequences"] = sympy.floor(roofline.most(0, (there - weights) / each))
         if self.heads is not None:
-            made |= {"uneven": short.uneven(self.heads, self.kv_heads, CARDS), "heads": self.heads}
+            uneven = short.uneven(self.heads, self.kv_heads, CARDS) + self.alone * (CARDS - 1)
+            made |= {"uneven": uneven, "heads": self.heads}
         return {name: sympy.sympify(e) for name, e in made.items()}

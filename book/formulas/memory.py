@@ -35,8 +35,9 @@ def of_model(
         heads=p.HEADS.sympy,
         kv_heads=p.KV_HEADS.sympy,
         gpus=gpus.symbol if gpus else "",
+        alone=p.ALONE.sympy,
         broken=_broken(context, split=gpus is not None),
-        parameters=(p.STORED_PARAMETERS, p.HEADS, p.KV_HEADS, p.MAX_CONTEXT, p.CAPACITY),
+        parameters=(p.STORED_PARAMETERS, p.HEADS, p.KV_HEADS, p.MAX_CONTEXT, p.CAPACITY, p.ALONE),
     )
 
 
@@ -54,12 +55,14 @@ def of_weights(
         heads=p.HEADS.sympy,
         kv_heads=p.KV_HEADS.sympy,
         gpus=gpus.symbol,
+        alone=p.ALONE.sympy,
         fraction=fraction,
         broken=_broken(context, split=True),
         parameters=(
             *(p.STORED_PARAMETERS, p.HEADS, p.KV_HEADS),
             *([] if context is None else [p.MAX_CONTEXT]),
             p.CAPACITY,
+            p.ALONE,
         ),
     )
 
@@ -84,4 +87,5 @@ def _broken(context: sympy.Expr | None, split: bool = False) -> dict[str, sympy.
         made["over_context"] = context - p.MAX_CONTEXT.sympy
     if split:
         made["uneven_cards"] = _SPLIT
+        made["no_link"] = p.ALONE.sympy * (CARDS - 1)
     return made

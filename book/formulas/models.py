@@ -13,6 +13,7 @@ from book.catalog import Model
 from book.formulas.formula import Presets
 from book.say import say
 from book.serving import linear_numbers, parameters_read
+from book.serving.cache import attention_of_a_layer
 
 START = "Llama-3.1-8B"  # where every explorer of a whole model begins
 # both ways of counting P
@@ -89,6 +90,43 @@ def read_models() -> Presets:
             }
         }
         for m in _dense()
+    }
+
+
+ENDLESS = 2**40  # tokens: a window that no context reaches
+
+
+@cache
+def served_models() -> Presets:
+    """Every model of the catalog, in facts that hold for windows, latents and experts too.
+
+    parameters: read in every step; routed: those of all experts together, of which each token takes
+    chosen of experts. scores: FLOPs of one token of context in one layer; cached: numbers that it keeps
+    there, dealt out to cards by kv_heads (a latent to none). windowed layers look back on window tokens,
+    or to the last multiple of chunk.
+    """
+    return {m.name: {"": _served(m)} for m in catalog.models()}
+
+
+def _served(m: Model) -> dict[str, float]:
+    parts, moe, a = m.parameter_parts, m.experts, m.attention
+    layer = attention_of_a_layer(m, 1, 1, 1)
+    chunked = a.window_kind == "chunked"
+    return {
+        "parameters": parts["blocks"] + parts["head"],
+        "routed": parts["experts"],
+        "experts": moe.n_experts if moe else 1,
+        "chosen": moe.top_k if moe else 1,
+        "stored": m.parameters,
+        "layers": m.layers,
+        "windowed": a.window_layers if a.window else 0,
+        "window": a.window if a.window and not chunked else ENDLESS,
+        "chunk": a.window if chunked else ENDLESS,
+        "scores": int(layer.flops),
+        "cached": int(layer.bytes),
+        "heads": m.heads,
+        "kv_heads": 1 if a.type == "mla" else m.kv_heads,
+        "max_context": m.max_context,
     }
 
 

@@ -35,6 +35,7 @@ STORED_PARAMETERS = Parameter("stored", say("parameters in memory"), source="mod
 # The longest context of the chosen model; where sliders make a model of their own, as long as you like.
 MAX_CONTEXT = Parameter("max_context", say("longest context"), 2**40, source="model")
 CAPACITY = Parameter("capacity", say("memory of a card"), 80e9, unit="byte", latex="C", source="accelerator")
+ALONE = Parameter("alone", say("whether nothing joins two such cards"), 0, 0, 1, source="accelerator")
 BATCH = Parameter("batch", say("sequences in the batch"), 32, 1, 1024, latex="B")
 CONTEXT = Parameter("context", say("context of each"), 4096, 128, 2**20, "tokens", "S")
 LENGTH = Parameter("length", say("prompt"), 8192, 16, 2**20, "tokens", "L")

@@ -135,7 +135,7 @@ def _formula(formula: Formula) -> dict[str, Any]:
 
 def _meaning(formula: Formula, alias: Alias) -> str:
     """What a letter stands for: an expression, a number in its unit, words where it chooses or rounds."""
-    if alias.expression.has(sympy.Piecewise, sympy.floor):
+    if alias.expression.has(sympy.Piecewise, sympy.floor, sympy.Mod):
         return f"<mtext>{html.escape(translated(alias.label))}</mtext>"
     if alias.expression.is_number:
         return f"<mtext>{number_text.si(float(alias.expression), alias.unit)}</mtext>"

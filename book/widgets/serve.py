@@ -98,7 +98,11 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "offer_cards": say("take {cards} cards"),
         "offer_people": say("serve {count}"),
         "offer_context": say("{tokens} tokens at most"),
-        "no_link": say("{card}: the catalog has no link between two of these, so they can't share a model."),
+        "other_model": say(
+            "This chapter's short formula takes all layers for alike, and all weights for read. {model} is "
+            "built otherwise, so the explorer keeps to the author's numbers."
+        ),
+        "one_card": say("This formula is of one card: it puts all of the model on one of your {cards}."),
         "step": say("a step takes at least {time}"),
         "each": say("each {rate}"),
         "all": say("all {rate}"),
@@ -205,6 +209,7 @@ def position(served: Served) -> dict[str, float]:
         "weight_itemsize": catalog.effective_itemsize(form.weights),
         "kv_itemsize": catalog.effective_itemsize(form.cache),
         **{"peak": card.peak(dtype), "bandwidth": card.bandwidth, "capacity": card.usable},
+        "alone": ACCELERATOR_FACTS["alone"](card, ""),
     }
 
 

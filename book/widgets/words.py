@@ -164,6 +164,9 @@ _OF_MEMORY: dict[str, str] = {
     "uneven_cards": say(
         "{heads} query heads and {kv_heads} KV heads can't be dealt out evenly to {gpus} cards."
     ),
+    "no_link": say(
+        "The catalog has no link between two of these cards, so {gpus} of them can't share a model."
+    ),
     "uneven_shared": say(
         "Every KV head serves as many query heads: {heads} of these can't share {kv_heads} evenly."
     ),

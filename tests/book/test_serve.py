@@ -8,7 +8,7 @@ import pytest
 from book import catalog, serving
 from book.catalog import effective_itemsize
 from book.formulas.ch00_deployment import deployment
-from book.serving.deployment import deploy
+from book.serving.deployment import deploy, splits
 from book.widgets import serve
 
 MODELS = [m for m in catalog.models() if m.id in serve.data()["models"]]
@@ -18,11 +18,10 @@ def deployments():
     """(model, card, format, people, context, cards) that can be, of every model, card and format."""
     cards = itertools.cycle(catalog.accelerators())
     for model, form, people, context, count in itertools.product(
-        MODELS, serve.FORMATS.values(), (1, 48), (1000, 8192), (1, 2, 8)
+        MODELS, serve.FORMATS.values(), (1, 48), (1000, 9001), (1, 2, 8)
     ):
-        even = not (model.heads % count or (model.kv_heads % count and count % model.kv_heads))
         card = next(cards)
-        if even and context <= model.max_context and (count == 1 or card.interconnect_bandwidth):
+        if count in splits(model, card) and context <= model.max_context:
             yield model, card, form, people, context, count
 
 
@@ -48,6 +47,12 @@ def test_the_formula_is_what_serving_says_of_every_deployment():
         assert (held["needed"] <= held["there"]) == room.fits
         tried += 1
     assert tried > 960
+
+
+def test_every_model_of_the_catalog_can_be_served():
+    assert len(MODELS) == len(catalog.models())
+    kinds = {(m.attention.type, m.attention.window_kind, m.experts is not None) for m in MODELS}
+    assert len(kinds) > 6, "windows, chunks, latents and experts among them"
 
 
 def test_the_authors_deployment_fits_and_is_one_of_the_choices():

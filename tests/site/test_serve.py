@@ -244,6 +244,28 @@ def test_cards_that_nothing_joins_cannot_share_a_model_as_serving_says(page):
             deploy("llama3.1-8b", card, gpus=2)
 
 
+def test_a_model_that_a_short_formula_does_not_hold_for_is_said_and_not_answered(page):
+    put(page, "people", "12")
+    assert slider(page, STEP, "batch") == "12"
+    put(page, "model", "deepseek-v3")
+    assert choice(page, STEP, "preset") == "Llama-3.1-8B" and slider(page, STEP, "batch") == "32"
+    said = page.locator(f".rl-apart:has(+ {STEP})")
+    assert "DeepSeek-V3 is built otherwise" in said.inner_text()
+    assert choice(page, "#explore-deployment", "preset") == "DeepSeek-V3", "its formula holds for all"
+    put(page, "model", "llama3.1-8b")
+    assert slider(page, STEP, "batch") == "12" and choice(page, STEP, "preset") == "Llama-3.1-8B"
+
+
+def test_a_formula_of_one_card_says_so_to_whom_has_more(page):
+    put(page, "cards", "4")
+    assert "all of the model on one of your 4" in page.locator(f".rl-apart:has(+ {STEP})").inner_text()
+    put(page, "cards", "1")
+    assert page.locator(".rl-apart:visible").count() == 0
+    put(page, "card", next(card.id for card in catalog.accelerators() if not card.interconnect_bandwidth))
+    put(page, "cards", "2")
+    assert "no link between two" in page.locator("#explore-kv-capacity").inner_text()
+
+
 def test_a_field_takes_numbers_as_people_write_them_and_arrow_keys_and_says_what_it_cannot_read(page):
     field = page.locator("[data-serve=context]")
     for text, shown in (("32768", "32k"), ("1M", "1M"), ("1,000", "1,000"), ("99M", "1M"), ("2", "16")):

@@ -46,7 +46,7 @@ function cardsFor({ words }, capacity, values, most) {
 export function offers({ capacity }, values, most) {
   const run = (name) => capacity.code[name]?.(values, values[capacity.gpus] ?? 1);
   const over = capacity.broken.over_context?.(values, 1) > 0;
-  const uneven = capacity.broken.uneven_cards?.(values, values[capacity.gpus] ?? 1) > 0;
+  const uneven = ["uneven_cards", "no_link"].some((name) => capacity.broken[name]?.(values, values[capacity.gpus] ?? 1) > 0);
   const found = { context: over ? values.max_context : undefined };
   if (!over) found.cards = fewest(capacity, values, Math.min(most, run("heads")));
   if (!over && !uneven && run("sequences") >= 1) found.batch = run("sequences");

@@ -76,12 +76,8 @@ export function consequences(served, data) {
   const card = payload.accelerators.find((a) => a.id === served.card);
   const preset = data.models[served.model];
   const now = situation(compiled, payload, values, card, arithmetic(served, data), preset);
-  const linked = card.facts.link > 0; // `serving` refuses several cards that nothing joins
-  const whole = memory(payload, compiled, now.values, preset);
-  const apart = served.cards > 1 && !linked;
-  const held = apart ? { ...whole, state: "broken", sentence: fill(data.words.no_link, { card: card.name }) } : whole;
-  const would = held.state === "fits" ? {} : offers(compiled, now.values, linked ? Infinity : 1);
-  return { now, held, card, offers: apart ? { cards: would.cards } : would };
+  const held = memory(payload, compiled, now.values, preset);
+  return { now, held, card, offers: held.state === "fits" ? {} : offers(compiled, now.values, Infinity) };
 }
 
 /** Where an explorer stands for this deployment: changes of its state, for the sliders and choices that it has. */
@@ -90,12 +86,13 @@ export function positionIn(payload, preset, served, data) {
   const format = data.formats[served.format];
   const wanted = { ...served, weights: format.weights, cache: format.cache };
   const changes = {};
+  const group = data.models[served.model];
+  if (formula.preset_kind === "model" && !Object.hasOwn(payload.presets, group)) return {}; // `apart` says so
   for (const [slider, what] of Object.entries(serves)) {
     const p = formula.parameters.find((one) => one.symbol === slider);
     changes[slider] = Math.min(p.high, Math.max(p.low, wanted[what]));
   }
-  const group = data.models[served.model];
-  if (formula.preset_kind === "model" && Object.hasOwn(payload.presets, group)) {
+  if (formula.preset_kind === "model") {
     const label = preset.split(" / ")[1] ?? "";
     const labels = Object.keys(payload.presets[group]);
     const chosen = labels.includes(label) ? label : labels[0];
@@ -109,6 +106,14 @@ export function positionIn(payload, preset, served, data) {
     if (Object.hasOwn(payload.dtypes, dtype)) changes.dtype = dtype;
   }
   return changes;
+}
+
+/** What an explorer must say of its not standing where the deployment is; "" where it does. */
+export function apart(payload, served, data) {
+  const { formula, serves = {} } = payload;
+  const model = data.models[served.model];
+  if (formula.preset_kind === "model" && !Object.hasOwn(payload.presets, model)) return fill(data.words.other_model, { model });
+  return formula.capacity && !serves.gpus && served.cards > 1 ? fill(data.words.one_card, { cards: written("cards", served.cards) }) : "";
 }
 
 /** A payload whose cards hold the reader's, too; the same one where they do, or where the formula knows no card. */

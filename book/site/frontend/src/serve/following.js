@@ -1,15 +1,26 @@
 // An explorer on a page stands where the reader's deployment is, and goes along when that changes.
 import { PageModel } from "../page-model.js";
-import { positionIn, withCard } from "./deployment.js";
+import { h, say } from "../dom.js";
+import { apart, positionIn, withCard } from "./deployment.js";
 import { choice, follow } from "./store.js";
 
 /** Renders an explorer; state: the author's, which it has until a reader says what is served. */
 export function following({ el, kind, payload, state, render }) {
   const data = globalThis.InferenceRooflineServe;
+  const remark = h("p", { class: "rl-apart", hidden: true });
   let model, dispose, cards;
+
+  /** A sentence above it, where it can't stand at the reader's deployment. */
+  function told(own) {
+    const text = own ? apart(payload, own, data) : "";
+    if (text && !remark.isConnected) el.before(remark);
+    say(remark, text);
+    remark.hidden = !text;
+  }
 
   function start() {
     const own = choice();
+    told(own);
     const mine = own ? withCard(payload, own, data) : payload;
     cards = mine.accelerators;
     model = new PageModel({ ...state, ...(own && positionIn(mine, state.preset, own, data)), payload: mine, kind });
@@ -19,8 +30,10 @@ export function following({ el, kind, payload, state, render }) {
 
   function again() {
     const own = choice();
-    if (!own || !cards.some((a) => a.id === own.card)) return start();
-    for (const [name, value] of Object.entries(positionIn(model.get("payload"), model.get("preset"), own, data))) model.set(name, value);
+    const changes = own ? positionIn(model.get("payload"), model.get("preset"), own, data) : {};
+    if (!Object.keys(changes).length || !cards.some((a) => a.id === own.card)) return start();
+    told(own);
+    for (const [name, value] of Object.entries(changes)) model.set(name, value);
     model.save_changes();
   }
 
