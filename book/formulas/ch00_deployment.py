@@ -116,7 +116,7 @@ deployment = Formula(
     ),
     views=(
         Roofline(
-            parts=(
+            works=(
                 Work(say("linear layers"), "linear_intensity", "linear_time"),
                 Work(say("attention"), "attention_intensity", "attention_time"),
             )

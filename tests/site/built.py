@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import yaml
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
@@ -14,3 +15,8 @@ def pages() -> list[str]:
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     return [f"{name}.html" for name in [toc["root"], *chapters, "search"]]
+
+
+def parsed(path: Path) -> BeautifulSoup:
+    """A built page."""
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")

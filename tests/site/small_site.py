@@ -15,8 +15,11 @@ from tests.site.built import ROOT
 EXTENSIONS = ROOT / "book" / "site" / "extensions"
 
 
-def build(folder: Path, extension: str, pages: Mapping[str, str]) -> tuple[Path, str]:
-    """Where it was built, and what it warned of. pages: {path: Markdown}, `index.md` among them."""
+def build(folder: Path, extension: str, pages: Mapping[str, str], options: str = "") -> tuple[Path, str]:
+    """Where it was built, and what it warned of.
+
+    pages: {path: Markdown}, `index.md` among them. options: more lines of its configuration.
+    """
     for name, text in pages.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -24,7 +27,7 @@ def build(folder: Path, extension: str, pages: Mapping[str, str]) -> tuple[Path,
         f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(EXTENSIONS)!r}]\n"
         f'extensions = ["myst_parser", {extension!r}]\nexclude_patterns = ["_build"]\n'
         # Said here: another Sphinx of the same process may have left its own for .md.
-        'source_suffix = {".rst": "restructuredtext", ".md": "markdown"}\n',
+        'source_suffix = {".rst": "restructuredtext", ".md": "markdown"}\n' + options,
         encoding="utf-8",
     )
     before = list(sys.path)

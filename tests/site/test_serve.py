@@ -328,7 +328,7 @@ def test_the_works_of_a_step_stand_on_the_roof_each_at_its_intensity_with_its_sh
         at = serve.position(serve.Served(context=serve.TOKENS * int(context[:-1])))
         told = {
             part.label: (formulas.deployment.evaluate(part.intensity, **at), _share(part, at))
-            for part in formulas.deployment.view("roofline").parts
+            for part in formulas.deployment.view("roofline").works
         }
         shown = page.locator("#explore-deployment .rl-operating").evaluate_all(
             "all => all.map(one => [...one.querySelectorAll('text')].map(t => t.textContent))"
@@ -341,5 +341,5 @@ def test_the_works_of_a_step_stand_on_the_roof_each_at_its_intensity_with_its_sh
 
 
 def _share(part, at):
-    times = [formulas.deployment.evaluate(p.time, **at) for p in formulas.deployment.view("roofline").parts]
+    times = [formulas.deployment.evaluate(p.time, **at) for p in formulas.deployment.view("roofline").works]
     return formulas.deployment.evaluate(part.time, **at) / sum(times)

@@ -16,14 +16,13 @@ from tests.site.explorer_page import settle
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
 CHAPTER = next(name for name in pages() if name.startswith("chapters/"))
 WHITE, A4 = "rgb(255, 255, 255)", {"width": 794, "height": 1123}  # the paper in CSS pixels
-HEAVIEST = 750e3  # bytes with gzip, headers included
+HEAVIEST = 400e3  # bytes with gzip, headers included
 
 
 def opened(page, address: str):
-    """`page` at `address`, once its scripts have run and its math is set."""
+    """`page` at `address`, once its scripts have run."""
     page.goto(address, wait_until="load")
     page.wait_for_function("document.querySelectorAll('.rl-live').length === 0 || !!window.InferenceRoofline")
-    page.evaluate("() => window.MathJax?.startup?.promise")
     return page
 
 
@@ -71,7 +70,7 @@ def test_over_http_nothing_fails_and_nothing_is_fetched_from_elsewhere(there):
     assert not there.problems, "\n".join(there.problems)
 
 
-def test_a_page_weighs_less_than_750_kb(there):
+def test_a_page_weighs_less_than_400_kb(there):
     weight = sum(there.transferred)
     assert 0 < weight < HEAVIEST, f"{there.name}: {weight:,.0f} bytes with gzip"
 
@@ -117,7 +116,7 @@ def test_on_a_phone_no_math_is_cut_without_a_way_to_scroll(there):
     settle(page)
     wrong = page.evaluate(
         """() => [...document.querySelectorAll("span.math")].flatMap(box => {
-            const math = box.querySelector("mjx-math");
+            const math = box.querySelector("math");
             if (!math || !box.offsetParent) return [];
             const right = (el) => el.getBoundingClientRect().right;
             const cut = right(math) > right(box) + 1;
@@ -128,6 +127,21 @@ def test_on_a_phone_no_math_is_cut_without_a_way_to_scroll(there):
     )
     page.set_viewport_size(desk)
     assert wrong == []
+
+
+def test_every_formula_is_shown_in_the_font_that_came_for_it(there):
+    hidden = there.page.evaluate(
+        """() => [...document.querySelectorAll("math")].filter(one => {
+            if (!one.getClientRects().length) return false; // in what is folded
+            const { width, height } = one.getBoundingClientRect();
+            return width < 2 || height < 4;
+        }).map(one => one.outerHTML.slice(0, 200))"""
+    )
+    assert hidden == []
+    if there.page.locator("math").count():
+        assert there.page.evaluate(
+            "document.fonts.ready.then(() => document.fonts.check('16px \"STIX Two Math\"'))"
+        )
 
 
 def test_there_is_one_search_box(there):

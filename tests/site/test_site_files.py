@@ -8,20 +8,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import vendor
-from bs4 import BeautifulSoup
 
 from book.drawing import palette
-from tests.site.built import ROOT, pages
+from tests.site.built import ROOT, pages, parsed
 
 EVERY_PAGE = pytest.mark.parametrize("name", pages())
 
 
 @cache
-def parsed(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-
-
 def leads_somewhere(page: Path, link: str) -> bool:
     """Links inside the site name a file, and an element of it; links to others are whole addresses."""
     parts = urlsplit(link)
@@ -83,12 +77,6 @@ def test_no_style_stands_twice_on_a_page(site, name):
     assert len(styles) == len(set(styles))
 
 
-@EVERY_PAGE
-def test_bold_math_is_of_letters_that_its_font_was_left_with(site, name):
-    bold = re.findall(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\b[ {]*([^}]*)", parsed(site / name).get_text())
-    assert set("".join(bold)) <= set(vendor.BOLD_LETTERS), "add to BOLD_LETTERS in book/site/vendor.py"
-
-
 def test_the_stylesheet_has_the_palette(site):
     assert (site / "_static" / "palette.css").read_text(encoding="utf-8") == palette.css()
 
@@ -112,6 +100,6 @@ def test_the_licences_are_there_and_the_page_names_them(site):
     assert "CC BY 4.0" in footer and "Apache-2.0" in footer
 
 
-@pytest.mark.parametrize("folder", ["mathjax", "fonts", "icons"])
+@pytest.mark.parametrize("folder", ["math", "fonts", "icons"])
 def test_what_others_made_carries_its_licence(site, folder):
     assert list((site / "_static" / folder).glob("LICENSE*"))

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from book.site.stills import WIDTHS, StillFailed, Stills
+from book.site.node import NodeFailed
+from book.site.stills import WIDTHS, Stills
 from book.widgets import explorer_payload
 from book.widgets.explorer import explore
 from tests import formulas
@@ -121,7 +122,7 @@ def test_the_same_explorer_is_drawn_the_same_each_time():
 
 
 def test_an_explorer_that_can_not_be_drawn_ends_the_build_in_a_sentence():
-    with Stills() as stills, pytest.raises(StillFailed, match="could not draw an explorer: TypeError"):
+    with Stills() as stills, pytest.raises(NodeFailed, match="stills.mjs: TypeError"):
         stills.draw({"id": "broken"}, {})
 
 

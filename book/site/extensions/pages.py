@@ -17,6 +17,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_palette)
     app.connect("html-page-context", trim_scripts, priority=900)
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", name_early_fonts)
     app.connect("html-page-context", name_folds)
     app.connect("html-page-context", keep_styles_once, priority=900)  # after the still pictures are in
     app.connect("doctree-read", drop_empty_heads)
@@ -38,9 +39,7 @@ def write_palette(app: Sphinx) -> None:
 def trim_scripts(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Drops what repeats, Thebe (it would load from a CDN), widget state, and what a page has no use for.
-
-    That is MathJax where there is no math, and the parts of grids and cards where there is none.
+    """Drops what repeats, Thebe (it would load from a CDN), MathJax, widget state, and unused grids.
 
     The state of live widgets holds their whole front-end once for each of them, for a widget manager
     that these pages don't load: their HTML output carries what they need.
@@ -50,7 +49,6 @@ def trim_scripts(
         context["css_files"] = [
             f for f in context.get("css_files", []) if "sphinx-design" not in str(f.filename)
         ]
-    has_math = app.env.get_domain("math").data["has_equations"].get(pagename, False)
     seen: set[str] = set()
     kept = []
     for script in context.get("script_files", []):
@@ -59,7 +57,7 @@ def trim_scripts(
         name = body or str(getattr(script, "filename", script))
         unwanted = (
             "thebe" in name.lower()
-            or (not has_math and "mathjax" in name.lower())
+            or "mathjax" in name.lower()  # math is set already (typeset_math.py)
             or (not has_grids and "design-tabs" in name)
             or "jupyter.widget-state" in attributes.get("type", "")
         )
@@ -83,6 +81,19 @@ def describe(
             tag = f'<meta name="description" content="{html.escape(short)}" />'
             context["metatags"] = context.get("metatags", "") + tag
             return
+
+
+def name_early_fonts(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """The fonts that a page's first lines are set in, for the template to ask for before the stylesheets."""
+    body = context.get("body", "")
+    fonts = ["fonts/source-serif-4-latin-wght-normal.woff2"]
+    if "<em>" in body:
+        fonts.append("fonts/source-serif-4-latin-wght-italic.woff2")
+    if "<math" in body:
+        fonts.append("math/stix-two-math.woff2")
+    context["early_fonts"] = fonts
 
 
 def name_folds(

@@ -20,7 +20,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def fill(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Puts the pictures into the page's body. Raises StillFailed, which ends the build."""
+    """Puts the pictures into the page's body. Raises NodeFailed, which ends the build."""
     if 'class="rl-live"' not in context.get("body", ""):
         return
     running = getattr(app, "_stills", None)

@@ -27,7 +27,7 @@ const make = {
     const { words, formula } = payload;
     return drawRoofline({
       ...ctx, words, chosen: now.roof,
-      range: ctx.view.parts ? reach(ctx.view.parts, compiled, payload, now.roof, state.dtype, state.preset) : extremes(compiled, payload, "intensity", [now.roof], [state.dtype], state.preset),
+      range: ctx.view.works ? reach(ctx.view.works, compiled, payload, now.roof, state.dtype, state.preset) : extremes(compiled, payload, "intensity", [now.roof], [state.dtype], state.preset),
       points: titled(onRoofline(series, now.values, now.roof, compiled), payload),
       roofs: accelerators.filter((a) => state.shown.includes(a.id) || a.id === now.roof.id).map((a) => roofOf(a, state.dtype)).filter(Boolean),
       alt: fill(words.alt_roofline, { summary: ctx.summary() }),

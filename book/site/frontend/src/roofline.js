@@ -120,7 +120,7 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   }
 
   const attainable = (i) => compiled.attainable(i, chosen.peak, chosen.bandwidth);
-  const works = view?.parts && drawWorks(svg, frame, view.parts, words, { x, y }, attainable);
+  const works = view?.works && drawWorks(svg, frame, view.works, words, { x, y }, attainable);
   const point = works ?? operatingPoint(svg, frame);
   return {
     svg,

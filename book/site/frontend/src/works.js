@@ -20,7 +20,7 @@ export function drawWorks(svg, frame, parts, words, domain, attainable) {
     mark.setAttribute("class", "rl-work");
     for (const [el, what] of [[mark, "fill"], [plumb, "stroke"]]) el.style[what] = `var(--rl-${INKS[i]})`;
     const told = [s("text", { class: `rl-label rl-strong rl-part-${i}` }), s("text", { class: "rl-label rl-quiet-here" })];
-    svg.append(s("g", { class: "rl-operating", "aria-hidden": "true", "data-part": part.time }, plumb, mark, ...told));
+    svg.append(s("g", { class: "rl-operating", "aria-hidden": "true", "data-part": part.time }, plumb, mark, s("g", { class: "rl-labels" }, ...told)));
     return { part, mark, plumb, told, i };
   });
   const put = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
