@@ -203,6 +203,9 @@ def test_axe_finds_no_violation(there, scheme):
 
 def test_every_slider_changes_its_number_by_keyboard(there):
     page = there.page
+    page.evaluate(
+        "() => document.querySelectorAll('.rl-explorer details').forEach(fold => { fold.open = true; })"
+    )
     sliders = page.locator(".rl-alive input[type=range]")
     assert sliders.count() >= page.locator('.rl-live[data-kind="explorer"]').count(), "one at least each"
     for index in range(sliders.count()):
