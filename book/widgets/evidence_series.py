@@ -18,6 +18,7 @@ RUNGS = ("counted", "executed", "compiled", "timed", "recorded", "published")
 
 Series = dict[str, Any]
 
+_ADDRESS = re.compile(r"(?P<page>[\w-]+(?:\.[\w-]+)+/[\w./-]+)(?:@(?P<commit>\w+))?")
 _SIZE = re.compile(r"\w+ = [\d.,]+\Z")  # "k = 8,192"
 
 
@@ -32,6 +33,7 @@ def published(kind: str, accelerators: Iterable[str]) -> list[Series]:
             ),
             "model": s.model,
             "source": s.source,
+            "engine": s.engine,
             "accelerator": s.accelerator,
             "dtype": s.dtype,
             "fixed": dict(s.fixed),
@@ -46,8 +48,8 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
     """One series as the front-end draws it.
 
     item: {"rung", "label", "points": [{symbol: value, "intensity", "flops_per_s", "seconds"}]}, and
-    if known "accelerator", "dtype", "source", "model" (its id), "fixed": {symbol: value}. What a point
-    does not say and the formula can is filled in: the intensity at its sizes, and FLOP/s from seconds.
+    if known "accelerator", "dtype", "source", "engine", "model" (its id), "fixed": {symbol: value}. What a
+    point does not say and the formula can is filled in: the intensity at its sizes, and FLOP/s from seconds.
     Raises ValueError for an unknown rung, no point, or a point that can't be placed.
     """
     name = item.get("label") or item.get("rung")
@@ -70,7 +72,18 @@ def series(formula: Formula, item: Mapping[str, Any]) -> Series:
     for p in points:
         p["at"] = {s: v for s, v in p["at"].items() if s not in fixed}
     made = {"rung": item["rung"], "label": _label(item), "fixed": fixed, "points": points}
-    return made | {k: item[k] for k in ("accelerator", "dtype", "source") if item.get(k)}
+    known = {k: item[k] for k in ("accelerator", "dtype", "source", "engine") if item.get(k)}
+    link = _link(item.get("source") or "")
+    return made | known | ({"link": link} if link else {})
+
+
+def _link(source: str) -> str:
+    """Where a source can be read, if it begins with an address; "github.com/a/b@095f58a" at that commit."""
+    found = _ADDRESS.match(source)
+    if not found:
+        return ""
+    commit = f"/tree/{found['commit']}" if found["commit"] else ""
+    return f"https://{found['page'].rstrip('./')}{commit}"
 
 
 def _decided_by(formula: Formula, model: str | None) -> dict[str, float]:

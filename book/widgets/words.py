@@ -65,6 +65,11 @@ _SHARED: dict[str, str] = {
     "copy": say("copy link to this position"),
     "copied": say("link copied"),
     "copy_by_hand": say("the link is in the address bar"),
+    # in the picture
+    "stuck": say("{name}: no slider moves this point along the axis."),
+    "of_roof": say("{percent} of the roof"),
+    "measured_points": say("measured points"),
+    "more_here": say("and {count} more at this place"),
     # readouts
     "attainable": say("attainable"),
     "of_peak": say("{percent} of peak"),

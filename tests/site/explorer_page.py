@@ -137,7 +137,7 @@ def calculated(page, payload, names, rows):
 OVERLAPS = """(root) => {
     const box = (el) => el.getBoundingClientRect();
     const found = [];
-    for (const svg of document.querySelectorAll(root + " svg[role=img]")) {
+    for (const svg of document.querySelectorAll(root + " svg.rl-plot")) {
         const labels = [...svg.querySelectorAll(".rl-labels text")];
         for (const [i, a] of labels.entries()) {
             const p = box(a), frame = box(svg);

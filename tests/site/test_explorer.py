@@ -60,7 +60,7 @@ def script(browser):
 @pytest.fixture
 def page(open_page):
     page = open_page()
-    page.wait_for_selector(f"{LINEAR} svg[role=img] .rl-point")
+    page.wait_for_selector(f"{LINEAR} svg.rl-plot .rl-point")
     return page
 
 
@@ -188,7 +188,7 @@ def test_the_formula_can_be_drawn_against_each_parameter(page):
     page.check(f"{LINEAR}-view-formula", force=True)
     for symbol, words in (("k", "inputs, K"), ("n", "outputs, N"), ("m", "rows in the step, M")):
         choose(page, "against", symbol)
-        assert words in page.locator(f"{LINEAR} svg[role=img]").text_content()
+        assert words in page.locator(f"{LINEAR} svg.rl-plot").text_content()
     labels = page.locator(f"{LINEAR} .rl-labels").text_content()
     assert "limit: 2·M/s (weights only)" in labels and "ridge of H100 SXM: 295" in labels
 
@@ -216,7 +216,7 @@ def test_points_of_another_shape_are_faded_and_said_so_loudly(page):
     assert loud.locator("strong").text_content() == (
         "Faded points are of another shape than the sliders' K = 4,096, N = 14,336."
     )
-    faded = page.locator(f"{LINEAR} svg[role=img] [opacity='0.38']")
+    faded = page.locator(f"{LINEAR} svg.rl-plot [opacity='0.38']")
     assert faded.count() > 0
     loud.locator("button").first.click()
     settle(page)
@@ -376,7 +376,7 @@ def test_the_colours_follow_the_theme_without_a_reload(page):
     look = """() => ["rl-point", "rl-explorer", "rl-number"].map((name) => {
         const style = getComputedStyle(document.querySelector("." + name));
         return [style.fill, style.backgroundColor, style.color];
-    }).concat(getComputedStyle(document.querySelector("svg[role=img] [data-mark=line]")).stroke)"""
+    }).concat(getComputedStyle(document.querySelector("svg.rl-plot [data-mark=line]")).stroke)"""
     light = page.evaluate(look)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     dark = page.evaluate(look)

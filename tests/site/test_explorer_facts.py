@@ -103,7 +103,7 @@ def test_a_card_without_the_fact_says_so_and_what_to_do(page, cards):
     assert explore(exchange, cards[::-1], dtype=catalog.accelerator(LONE).default_dtype).summary() == said
     assert "NaN" not in page.locator(ROOT).inner_text()
     choose(page, "accelerator", LINKED, ROOT)
-    assert page.locator(f"{ROOT} svg[role=img]").count() == 1
+    assert page.locator(f"{ROOT} svg.rl-plot").count() == 1
 
 
 def test_the_format_decides_any_parameter_that_asks_for_it(page):
@@ -127,7 +127,7 @@ def test_bytes_are_shown_and_stepped_in_bits(page):
 
 def test_the_axis_too_is_in_what_is_shown(page):
     choose(page, "against", "stored", ROOT)
-    text = page.locator(f"{ROOT} svg[role=img]").text_content()
+    text = page.locator(f"{ROOT} svg.rl-plot").text_content()
     assert "size of a weight, w (bit)" in text and "4.125" in text
 
 

@@ -90,7 +90,7 @@ def test_two_engines_on_one_card_have_two_marks_and_two_names(page):
         "(all) => all.map((e) => e.innerHTML)"
     )
     assert len(set(swatches)) == 2
-    fills = page.locator(f"{ROWS} svg[role=img] .rl-published").evaluate_all(
+    fills = page.locator(f"{ROWS} svg.rl-plot .rl-published").evaluate_all(
         "(all) => all.map((e) => e.getAttribute('fill'))"
     )
     assert len(set(fills)) == 2

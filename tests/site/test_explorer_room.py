@@ -36,7 +36,7 @@ CUT = """(root) => {
         const room = select.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - 16;
         if (ruler.measureText(text).width > room + 1) found.push(`"${text}" is cut in its select`);
     }
-    for (const here of document.querySelectorAll(`${root} svg[role=img] .rl-here`)) {
+    for (const here of document.querySelectorAll(`${root} svg.rl-plot .rl-here`)) {
         const a = box(here), svg = here.closest("svg");
         const frame = box(svg);
         if (!a.width || getComputedStyle(here).visibility === "hidden") continue;

@@ -125,7 +125,7 @@ def test_where_nothing_was_measured_there_is_no_mark(page):
 def test_python_and_the_page_say_the_same(page, batch, key, overhead):
     slide(page, ROOT, "batch", batch)
     end_of(page, "overhead", key)
-    label = page.locator(f"{ROOT} svg[role=img]").get_attribute("aria-label")
+    label = page.locator(f"{ROOT} svg.rl-plot").get_attribute("aria-label")
     told = explore(step, [], batch=batch, overhead=overhead).summary()
     assert told in label and said(page) in told
 

@@ -69,7 +69,7 @@ def widths(page, root, where=".rl-bars"):
 
 
 def picture(page, root):
-    return page.locator(f"{root} svg[role=img]").first.get_attribute("aria-label")
+    return page.locator(f"{root} svg.rl-plot").first.get_attribute("aria-label")
 
 
 # ------------------------------------------------------------------------------------ the bars
@@ -98,7 +98,7 @@ def test_the_axis_grows_before_a_bar_leaves_it(page):
         jump(page, end)
         for root in (BARS, "#prefill", "#kv-capacity"):
             right = "(all) => all.map((e) => e.getBoundingClientRect().right)"
-            edge = page.locator(f"{root} svg[role=img]").first.evaluate(
+            edge = page.locator(f"{root} svg.rl-plot").first.evaluate(
                 "(e) => e.getBoundingClientRect().right"
             )
             assert max(page.locator(f"{root} .rl-bars rect").evaluate_all(right)) < edge - 20, (root, end)
@@ -234,7 +234,7 @@ def test_rows_of_another_model_fade_until_that_model_is_chosen(page):
 
 
 def test_a_curve_is_not_flattened_by_what_the_sliders_could_do(page):
-    low, high = page.evaluate("document.querySelector('#rows svg[role=img]').scale('y').domain")
+    low, high = page.evaluate("document.querySelector('#rows svg.rl-plot').scale('y').domain")
     assert high / low < 1e3
 
 

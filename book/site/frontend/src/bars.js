@@ -130,8 +130,10 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
   svg.prepend(s("g", { "aria-hidden": "true" }, ...areas));
   const rod = s("line", { class: "rl-rod", y1: frame.y0, y2: frame.y1 });
   const ball = s("circle", { class: "rl-point", r: 6.5 });
+  const touch = s("circle", { class: "rl-touch", r: 20 });
+  const grip = s("g", { class: "rl-grip" }, touch, ball);
   const text = s("text", { class: "rl-label rl-here", y: frame.y0 - 8 });
-  svg.append(s("g", { "aria-hidden": "true" }, edge, beyond, equal), s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, ball, text));
+  svg.append(s("g", { "aria-hidden": "true" }, edge, beyond, equal), s("g", { class: "rl-operating", "aria-hidden": "true" }, rod, text), grip);
 
   function label(curve, found, told) {
     svg.querySelector(".rl-labels")?.remove();
@@ -146,6 +148,7 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
   let ground = "";
   return {
     el: svg,
+    grips: [{ el: grip, symbol: against.symbol, x: (px) => svg.scale("x").invert(px) }],
     show({ values }, position) {
       const share = (v) => {
         const at = { ...values, [against.symbol]: v };
@@ -172,7 +175,7 @@ function sharesOf({ payload, view, compiled, state, movable, width }) {
       const v = values[against.symbol];
       const px = X(v);
       set(rod, { x1: px, x2: px });
-      set(ball, { cx: px, cy: Y(share(v)) });
+      for (const one of [touch, ball]) set(one, { cx: px, cy: Y(share(v)) });
       const room = px < (frame.x0 + frame.x1) / 2;
       set(text, { x: room ? Math.max(px - 10, frame.x0 + 70) : px + 6, "text-anchor": room ? "start" : "end" });
       say(text, position);
@@ -189,6 +192,7 @@ export function drawBars(ctx) {
   return {
     el: h("div", { class: "rl-panels" }, bars.el, shares?.el),
     below: rule ? [rule] : [],
+    grips: shares?.grips ?? [],
     label() {}, // labels follow the sliders too
     move(now, text, { summary }) {
       bars.show(now, summary());

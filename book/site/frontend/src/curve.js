@@ -55,7 +55,6 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
   const svg = image(plot({
     ...shape,
     className: "rl-plot",
-    ariaLabel: alt,
     x: { type: log ? "log" : "linear", domain: x, ...axisOf(against), labelAnchor: "right", labelArrow: "none", labelOffset: shape.narrow ? 33 : 36, ticks: xTicks ?? 5, tickSize: 4 },
     y: { type: "log", domain: y, label: `↑ ${valueLabel}${formula.unit ? ` (${formula.unit})` : ""}`, labelArrow: "none", ticks: yTicks, tickFormat: tickIn(formula.unit), tickSize: 4 },
     marks: [
@@ -120,7 +119,10 @@ export function drawCurve({ compiled, formula, words, view, valueLabel, against,
   return {
     svg,
     label,
-    move(now, text) {
+    grips: [{ el: point.grip, symbol: against.symbol, x: (px) => svg.scale("x").invert(px) }],
+    points: points.map((p) => ({ ...p, px: X(p.x), py: Y(p.y) })),
+    move(now, text, { summary }) {
+      svg.setAttribute("aria-label", alt(summary()));
       point.move(X(values[against.symbol] === undefined ? x[0] : now.values[against.symbol]), Y(Math.min(y[1], Math.max(y[0], now.value))), text, false, place);
     },
   };

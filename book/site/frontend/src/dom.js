@@ -30,6 +30,13 @@ export function image(svg) {
   return svg;
 }
 
+/** Where a picture holds something to take hold of it is a group of that; all else in it stays a picture's. */
+export function group(svg) {
+  if (svg.getAttribute("role") === "group") return;
+  svg.setAttribute("role", "group");
+  for (const part of svg.children) if (!part.matches(".rl-grip, .rl-evidence")) part.setAttribute("aria-hidden", "true");
+}
+
 /** Generated MathML, parsed; the string comes from Python's printer, not from a reader. */
 export function math(text) {
   const host = h("span", { class: "rl-math" });

@@ -21,11 +21,20 @@ export function differences(fixed, values) {
   return Object.entries(fixed).filter(([name, v]) => values[name] !== undefined && values[name] !== v).map(([name, v]) => [name, v, values[name]]);
 }
 
+/** What a card tells of a point: its series, its time and its share of the roof, where those are known. */
+function about(one, p, at, { formula, compiled, roof }) {
+  const known = formula.parameters.every((q) => q.source === "accelerator" || q.quiet || q.symbol in at);
+  const seconds = formula.unit === "s" && p.value ? p.value : p.rate && known ? compiled.outputs.flops?.(at) / p.rate : undefined;
+  const share = p.rate && p.intensity > 0 && roof ? p.rate / compiled.attainable(p.intensity, roof.peak, roof.bandwidth) : undefined;
+  return { of: one, seconds, share };
+}
+
 /** Where the points lie on the roofline. A count has no time: it sits on the roof it predicts. */
-export function onRoofline(list, values, roof, compiled) {
+export function onRoofline(list, values, roof, compiled, formula) {
   return list.flatMap((one) => {
     const faded = differences(one.fixed, values).length > 0;
     return one.points.filter((p) => p.intensity > 0).map((p) => ({
+      ...about(one, p, { ...one.fixed, ...p.at }, { formula, compiled, roof }),
       rung: one.rung,
       variant: one.variant,
       x: p.intensity,
@@ -49,14 +58,14 @@ export function drawnIn(view, one, name) {
 }
 
 /** Where the points lie on the formula's curve. */
-export function onCurve(list, values, against, name) {
+export function onCurve(list, values, against, name, known) {
   return list.flatMap((one) =>
     one.points.flatMap((p) => {
       const at = { ...one.fixed, ...p.at };
       const y = valueOf(one, p, name);
       if (!(y > 0) || at[against] === undefined) return [];
       const { [against]: x, ...rest } = at;
-      return [{ rung: one.rung, variant: one.variant, x, y, faded: differences(rest, values).length > 0, at }];
+      return [{ ...about(one, p, at, known), rung: one.rung, variant: one.variant, x, y, faded: differences(rest, values).length > 0, at }];
     }),
   );
 }

@@ -5,8 +5,10 @@ import { h, say, serial } from "./dom.js";
 import { differences } from "./evidence.js";
 import { digits, fill, percent, quantity, sentence, shortly, si } from "./format.js";
 import { frame } from "./frame.js";
+import { hand } from "./hand.js";
 import { legend } from "./legend.js";
 import { decode, encode, sanitize } from "./link.js";
+import { measured } from "./measured.js";
 import { presetNames, presetSizes } from "./physics.js";
 import { draw } from "./pictures.js";
 import { sceneOf } from "./scene.js";
@@ -104,7 +106,7 @@ function render({ model, el, page = false, widths = null }) {
   };
   const more = others.map((one) => [one, controls.readout(one.label)]);
   const formatted = onRoof || formula.parameters.some((p) => p.source === "dtype" || p.fact === "peak");
-  const { picture, below, numbers, fit, note, spoken, copy, reset, key, showFolded } = frame({
+  const { stage, picture, below, numbers, fit, note, spoken, copy, reset, key, showFolded } = frame({
     el, page, payload, part,
     reads: [reads.value, ...more.map(([, r]) => r), ...Object.values(reads).slice(1)].map((r) => r.el),
     choices: {
@@ -139,7 +141,10 @@ function render({ model, el, page = false, widths = null }) {
       drawn = { key: "" };
       return;
     }
-    if (width) drawn = draw(drawn, { ...scene, ...looked, state, width, accelerators, picture: where, below, summary: () => scene.summary(looked, state) });
+    if (!width) return;
+    const ctx = { ...scene, ...looked, state, width, accelerators, picture: where, below, summary: () => scene.summary(looked, state) };
+    drawn = draw(drawn, ctx);
+    for (const one of touched) one.dress(drawn, ctx);
   }
 
   /** One of a still's pictures, of which the page's style shows the one that fits. */
@@ -158,6 +163,9 @@ function render({ model, el, page = false, widths = null }) {
     fit.classList.toggle("rl-cannot", !can);
     for (const part of [picture, ...numbers]) part.classList.toggle("rl-impossible", !can);
   }
+
+  // What can be touched in the picture; a still one has nothing to touch.
+  const touched = widths ? [] : [hand(picture, words, change, remarkOn), measured(stage, picture, payload)];
 
   let legendKey = "";
   function showLegend(now, state, series) {

@@ -15,6 +15,7 @@ export function frame({ el, page, payload, part, reads, choices, facts }) {
   const folded = new Set(more);
   const picture = h("div", { class: "rl-picture" });
   const numbers = h("div", { class: "rl-read" }, ...reads.slice(0, FIRST));
+  const stage = h("div", { class: "rl-stage" }, picture, numbers);
   const others = reads.length > FIRST ? h("div", { class: "rl-read rl-other-numbers" }, ...reads.slice(FIRST)) : null;
   const below = h("div", { class: "rl-below" });
   const fit = h("p", { class: "rl-fit", hidden: !formula.capacity });
@@ -46,7 +47,7 @@ export function frame({ el, page, payload, part, reads, choices, facts }) {
       h("div", { class: "rl-head" }, heading(formula, readouts.value), views.length > 1 ? part.view.el : null),
       h("div", { class: "rl-body" },
         h("div", { class: "rl-left" },
-          h("div", { class: "rl-stage" }, picture, numbers),
+          stage,
           h("div", { class: "rl-after" }, others, below, key)),
         h("div", { class: "rl-controls" },
           sliders(first, words.sliders),
@@ -58,5 +59,5 @@ export function frame({ el, page, payload, part, reads, choices, facts }) {
       h("div", { class: "rl-foot" }, h("span", { class: "rl-hint" }, words.keyboard), h("span", { class: "rl-acts" }, reset, copy)),
       spoken)),
   );
-  return { picture, below, numbers: [numbers, others].filter(Boolean), fit, note, spoken, copy, reset, key, fold, less, showFolded };
+  return { stage, picture, below, numbers: [numbers, others].filter(Boolean), fit, note, spoken, copy, reset, key, fold, less, showFolded };
 }

@@ -11,11 +11,11 @@ const PUBLISHED = [
   { symbol: "triangle", r: 4.2, fill: "var(--rl-published)" },
 ];
 
-/** Plot marks for points [{rung, x, y, faded, title}]. */
+/** Plot marks for points [{rung, x, y, faded}]. */
 export function evidenceMarks(points) {
   const of = (rungs, faded) => points.filter((p) => rungs.includes(p.rung) && p.faded === faded);
   return [true, false].flatMap((faded) => {
-    const shared = { x: "x", y: "y", title: "title", opacity: faded ? FADED : 1 };
+    const shared = { x: "x", y: "y", opacity: faded ? FADED : 1 };
     return [
       ...PUBLISHED.map((look, variant) => dot(of(["published"], faded).filter((p) => (p.variant ?? 0) === variant), { ...shared, ...look, className: "rl-published" })),
       dot(of(["timed", "recorded"], faded), { ...shared, r: 4.5, fill: "var(--rl-timed)" }),

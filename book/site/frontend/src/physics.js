@@ -106,6 +106,13 @@ export function nearest(list, value, scale) {
   return best;
 }
 
+/** The stop that is `by` stops above (below, where negative) a value that may lie between two. */
+export function stepped(list, value, by) {
+  const above = list.findIndex((stop) => stop > value);
+  const from = by > 0 ? (above < 0 ? list.length : above) - 1 : list.filter((stop) => stop < value).length;
+  return list[Math.min(list.length - 1, Math.max(0, from + by))];
+}
+
 /** The value nearest to this one that a parameter can have: within its range, whole or on a step where it must be. */
 export function allowed(p, value) {
   const within = Math.min(p.high, Math.max(p.low, p.integer ? Math.round(value) : value));

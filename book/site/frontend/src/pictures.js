@@ -2,20 +2,13 @@
 import { drawBars } from "./bars.js";
 import { drawCurve } from "./curve.js";
 import { differences, onCurve, onRoofline } from "./evidence.js";
-import { exact, fill, nameOf, shortly } from "./format.js";
+import { fill, nameOf, shortly } from "./format.js";
 import { extremes, roofOf } from "./physics.js";
 import { drawRoofline } from "./roofline.js";
 import { drawStack } from "./stack.js";
 import { drawTimeline } from "./timeline.js";
 import { drawTrace } from "./trace.js";
 import { reach } from "./works.js";
-
-/** Points with what a pointer resting on them is told. */
-function titled(points, { words, formula }) {
-  const letters = Object.fromEntries(formula.parameters.filter((p) => p.source !== "dtype").map((p) => [p.symbol, nameOf(p)]));
-  const sizes = (at) => Object.entries(at).filter(([n]) => letters[n]).map(([n, v]) => `${letters[n]} = ${exact(v)}`);
-  return points.map((p) => ({ ...p, title: `${words[`rung_${p.rung}`]}: ${sizes(p.at).join(", ")}` }));
-}
 
 const make = {
   trace: drawTrace,
@@ -28,9 +21,9 @@ const make = {
     return drawRoofline({
       ...ctx, words, chosen: now.roof,
       range: ctx.view.works ? reach(ctx.view.works, compiled, payload, now.roof, state.dtype, state.preset) : extremes(compiled, payload, "intensity", [now.roof], [state.dtype], state.preset),
-      points: titled(onRoofline(series, now.values, now.roof, compiled), payload),
+      points: onRoofline(series, now.values, now.roof, compiled, formula),
       roofs: accelerators.filter((a) => state.shown.includes(a.id) || a.id === now.roof.id).map((a) => roofOf(a, state.dtype)).filter(Boolean),
-      alt: fill(words.alt_roofline, { summary: ctx.summary() }),
+      alt: (summary) => fill(words.alt_roofline, { summary }),
     });
   },
   formula(ctx) {
@@ -41,10 +34,10 @@ const make = {
     return drawCurve({
       ...ctx, words, formula, valueLabel, values: now.values, against: movable.find((p) => p.symbol === state.against), name: now.roof?.name,
       range: extremes(compiled, payload, formula.value, [card], [state.dtype], state.preset),
-      points: titled(onCurve(series, now.values, state.against, formula.value), payload),
+      points: onCurve(series, now.values, state.against, formula.value, { formula, compiled, roof: now.roof }),
       ridge: formula.value === "intensity" ? now.ridge : undefined,
       corner: now.ridge,
-      alt: fill(words.alt_formula, { value: valueLabel, against: state.against, summary: ctx.summary() }),
+      alt: (summary) => fill(words.alt_formula, { value: valueLabel, against: movable.find((p) => p.symbol === state.against).label, summary }),
     });
   },
 };
@@ -76,6 +69,7 @@ export function draw(drawn, ctx) {
   const p = movable.find((q) => q.symbol === state.against) ?? movable[0];
   const position = `${nameOf(p)} = ${shortly(p, now.values[p.symbol])}`;
   const why = { lacks: payload.words.here_lacks, broken: payload.words.here_broken }[ctx.held.state];
+  // every picture's words follow its point
   current.move(now, why ? fill(why, { position }) : position, ctx);
   return current;
 }

@@ -83,7 +83,6 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   const svg = image(plot({
     ...shape,
     className: "rl-plot",
-    ariaLabel: alt,
     x: { type: "log", domain: x, label: words.intensity_axis, labelAnchor: "right", labelArrow: "none", labelOffset: shape.narrow ? 33 : 36, ticks: xTicks, tickFormat: tickIn(""), tickSize: 4 },
     y: { type: "log", domain: y, label: words.rate_axis, labelArrow: "none", ticks: yTicks, tickFormat: (v) => tick(v), tickSize: 4 },
     marks: [
@@ -125,7 +124,10 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
   return {
     svg,
     label, // once it is in the document, where its font is known
-    move(now, text) {
+    grips: works?.grips ?? [{ el: point.grip, output: "intensity", x: (px) => svg.scale("x").invert(px) }],
+    points: points.map((p) => ({ ...p, px: X(p.x), py: Y(p.y) })),
+    move(now, text, { summary }) {
+      svg.setAttribute("aria-label", alt(summary()));
       if (works) return works.move(now, X, Y, place);
       point.move(X(Math.min(x[1], Math.max(x[0], now.intensity))), Y(Math.min(y[1], Math.max(y[0], now.attainable))), text, now.bound === "compute", place);
     },
@@ -136,20 +138,23 @@ export function drawRoofline({ compiled, words, roofs, chosen, range, points, wi
 export function operatingPoint(svg, frame) {
   const down = s("line", { class: "rl-plumb" });
   const across = s("line", { class: "rl-plumb" });
+  const touch = s("circle", { class: "rl-touch", r: 20 });
   const ball = s("circle", { class: "rl-point", r: 7.5 });
   const text = s("text", { class: "rl-label rl-here" });
-  const group = s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, ball, text);
-  svg.append(group);
+  const group = s("g", { class: "rl-operating", "aria-hidden": "true" }, down, across, text);
+  const grip = s("g", { class: "rl-grip" }, touch, ball); // that a hand takes hold of: hand.js
+  svg.append(group, grip);
   return {
+    grip,
     /** place: the picture's labels, among which the point's own finds room. */
     move(px, py, words, flat = false, place = null) {
       const set = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
       const there = Number.isFinite(px) && Number.isFinite(py); // a table may have no row here
-      set(group, { visibility: there ? "visible" : "hidden" });
+      for (const one of [group, grip]) set(one, { visibility: there ? "visible" : "hidden" });
       if (!there) return;
       set(down, { x1: px, x2: px, y1: py, y2: frame.y1 });
       set(across, { x1: frame.x0, x2: px, y1: py, y2: py });
-      set(ball, { cx: px, cy: py });
+      for (const one of [touch, ball]) set(one, { cx: px, cy: py });
       // Above a slope lie only other cards' roofs. Above a flat roof are names, just below it evidence.
       const left = (dy) => ({ x: px - 11, y: py + dy, anchor: "end" });
       const right = (dy) => ({ x: px + 12, y: py + dy, anchor: "start" });

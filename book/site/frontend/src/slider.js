@@ -1,7 +1,7 @@
 // One slider: a native range over stops, and beside it the exact value, which can be typed, too.
 import { h, letter } from "./dom.js";
 import { fully } from "./format.js";
-import { nearest, stops } from "./physics.js";
+import { nearest, stepped, stops } from "./physics.js";
 import { parts, settle } from "./typed.js";
 
 const PAGE = 10; // of a slider's stops that Page Up moves it by, one in so many: as browsers have it
@@ -36,9 +36,7 @@ export function slider(id, parameter, words, onmove, onremark) {
     if (event.key === "Enter") typed();
     if (!steps) return;
     event.preventDefault();
-    const above = list.findIndex((stop) => stop > shown);
-    const next = steps > 0 ? (above < 0 ? list.length : above) + steps - 1 : list.findLastIndex((stop) => stop < shown) + steps + 1;
-    onmove(list[Math.min(list.length - 1, Math.max(0, next))]);
+    onmove(stepped(list, shown, steps));
   }
 
   function write(value) {

@@ -17,15 +17,18 @@ export function drawWorks(svg, frame, parts, words, domain, attainable) {
   const shapes = parts.map((part, i) => {
     const mark = i ? s("rect", { width: 2 * HALF, height: 2 * HALF, rx: 2 }) : s("circle", { r: HALF });
     const plumb = s("line", { class: "rl-plumb" });
+    const touch = s("circle", { class: "rl-touch", r: 20 });
+    const grip = s("g", { class: "rl-grip" }, touch, mark);
     mark.setAttribute("class", "rl-work");
     for (const [el, what] of [[mark, "fill"], [plumb, "stroke"]]) el.style[what] = `var(--rl-${INKS[i]})`;
     const told = [s("text", { class: `rl-label rl-strong rl-part-${i}` }), s("text", { class: "rl-label rl-quiet-here" })];
-    svg.append(s("g", { class: "rl-operating", "aria-hidden": "true", "data-part": part.time }, plumb, mark, s("g", { class: "rl-labels" }, ...told)));
-    return { part, mark, plumb, told, i };
+    svg.append(s("g", { class: "rl-operating", "aria-hidden": "true", "data-part": part.time }, plumb, s("g", { class: "rl-labels" }, ...told)), grip);
+    return { part, mark, touch, grip, plumb, told, i };
   });
   const put = (el, values) => { for (const [k, v] of Object.entries(values)) el.setAttribute(k, v); };
   const into = (v, [low, high]) => Math.min(high, Math.max(low, v));
   return {
+    grips: shapes.map(({ part, grip }) => ({ el: grip, output: part.intensity, name: part.label, x: (px) => svg.scale("x").invert(px) })),
     move(now, X, Y, place) {
       const whole = parts.reduce((sum, part) => sum + now.at(part.time), 0);
       const taken = [];
@@ -33,9 +36,10 @@ export function drawWorks(svg, frame, parts, words, domain, attainable) {
         const intensity = now.at(part.intensity);
         return { intensity, px: X(into(intensity, domain.x)), py: Y(into(attainable(intensity), domain.y)) };
       });
-      shapes.forEach(({ part, mark, plumb, told, i }, k) => {
+      shapes.forEach(({ part, mark, touch, plumb, told, i }, k) => {
         const { intensity, px, py } = points[k];
         put(mark, i ? { x: px - HALF, y: py - HALF } : { cx: px, cy: py });
+        put(touch, { cx: px, cy: py });
         put(plumb, { x1: px, x2: px, y1: py, y2: frame.y1 });
         const texts = [part.label, fill(words.work, { intensity: digits(intensity), percent: percent(now.at(part.time) / whole) })];
         // The left one stands to the left of its point, the right one to the right, so that they part.
