@@ -1,14 +1,21 @@
-// An explorer on a page stands where the reader's deployment is, and goes along when that changes.
+// An explorer on a page stands where the reader's deployment is, and goes along when that changes. One that
+// belongs to the sentence changes it, too.
 import { PageModel } from "../page-model.js";
+<<<<<<< Updated upstream
 import { h, say } from "../dom.js";
 import { apart, positionIn, withCard } from "./deployment.js";
 import { choice, follow } from "./store.js";
+=======
+import { positionIn, withCard } from "./deployment.js";
+import { choice, choose, follow, served } from "./store.js";
+>>>>>>> Stashed changes
 
 /** Renders an explorer; state: the author's, which it has until a reader says what is served. */
 export function following({ el, kind, payload, state, render }) {
   const data = globalThis.InferenceRooflineServe;
   const remark = h("p", { class: "rl-apart", hidden: true });
   let model, dispose, cards;
+  let obeying = false;
 
   /** A sentence above it, where it can't stand at the reader's deployment. */
   function told(own) {
@@ -26,14 +33,27 @@ export function following({ el, kind, payload, state, render }) {
     model = new PageModel({ ...state, ...(own && positionIn(mine, state.preset, own, data)), payload: mine, kind });
     dispose?.();
     dispose = render({ model, el, page: true });
+    if (mine.of_sentence) for (const [slider, what] of Object.entries(mine.serves)) model.on(`change:${slider}`, () => tell(slider, what));
+  }
+
+  /** A slider that was moved says something else in the sentence. */
+  function tell(slider, what) {
+    if (!obeying && what in served() && model.get(slider) !== served()[what]) choose({ [what]: model.get(slider) });
   }
 
   function again() {
     const own = choice();
+<<<<<<< Updated upstream
     const changes = own ? positionIn(model.get("payload"), model.get("preset"), own, data) : {};
     if (!Object.keys(changes).length || !cards.some((a) => a.id === own.card)) return start();
     told(own);
     for (const [name, value] of Object.entries(changes)) model.set(name, value);
+=======
+    if (!own || !cards.some((a) => a.id === own.card)) return start();
+    obeying = true;
+    for (const [name, value] of Object.entries(positionIn(model.get("payload"), model.get("preset"), own, data))) model.set(name, value);
+    obeying = false;
+>>>>>>> Stashed changes
     model.save_changes();
   }
 
