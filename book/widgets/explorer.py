@@ -216,6 +216,7 @@ def explore(
     view: str | None = None,
     against: str | None = None,
     less_used: Sequence[str] | None = None,
+    of_sentence: bool = False,
     id: str | None = None,
     **values: float,
 ) -> Explorer:
@@ -227,7 +228,8 @@ def explore(
     view: the kind of one of the formula's pictures, "roofline", "formula", "bars" ..., the first of
     them if left out. against: the symbol on the formula's x axis, and that of the bars' shares.
     less_used: sliders and dropdowns that are folded away, as in ("heads", "against"); all sliders after the
-    fourth if left out. id: the element's id, if a page explores one formula twice. values: the sliders'
+    fourth if left out. of_sentence: it answers the sentence above it, changes that when its sliders are moved,
+    and has no choices of its own that stand there. id: the element's id, if a page explores one formula twice. values: the sliders'
     positions, as in m=32.
     Raises catalog.UnknownName, ValueError or traitlets.TraitError, each with what to do.
     """
@@ -239,6 +241,8 @@ def explore(
         raise ValueError(f"id = {id!r}: start with a letter; then letters, digits, - and _.")
     name = id or f"explore-{formula.name.replace('_', '-')}"
     payload = explorer_payload.build(name, formula, cards, less_used)
+    if of_sentence:
+        payload["of_sentence"] = True
     movable = explorer_payload.sliders(formula)
     if unknown := [n for n in values if n not in {p.symbol for p in movable}]:
         raise ValueError(

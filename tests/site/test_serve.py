@@ -34,7 +34,7 @@ def file(tmp_path_factory):
         explore(formulas.decode_step, ["h100_sxm", "b200"], view="bars"),
         explore(formulas.linear, ["h100_sxm"], model="llama3.1-8b", layer="gate"),
         explore(formulas.kv_capacity, ["h200_sxm"]),
-        explore(formulas.deployment, ["h100_sxm"], **serve.opening(formulas.deployment)),
+        explore(formulas.deployment, ["h100_sxm"], of_sentence=True, **serve.opening(formulas.deployment)),
     )
     (folder / "page.html").write_text(
         '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Serve</title>'
@@ -343,3 +343,20 @@ def test_the_works_of_a_step_stand_on_the_roof_each_at_its_intensity_with_its_sh
 def _share(part, at):
     times = [formulas.deployment.evaluate(p.time, **at) for p in formulas.deployment.view("roofline").works]
     return formulas.deployment.evaluate(part.time, **at) / sum(times)
+
+
+def test_the_sliders_of_the_answer_change_the_sentence_and_all_that_follow_it(page):
+    page.locator("#explore-deployment-batch").press("ArrowRight")
+    settle(page)
+    assert page.locator("[data-serve=people]").input_value() == "36"
+    assert slider(page, STEP, "batch") == "36" and "~36~" in page.evaluate("location.hash")
+    put(page, "people", "2000")
+    assert slider(page, "#explore-deployment", "batch") == "1,024", "as far as it goes"
+    assert page.locator("[data-serve=people]").input_value() == "2,000", "what the reader said stays said"
+
+
+def test_the_answer_has_no_choice_that_stands_in_the_sentence(page):
+    shown = page.locator("#explore-deployment :is(select, input[type=range])").evaluate_all(
+        "all => all.map(one => one.id.replace('explore-deployment-', ''))"
+    )
+    assert shown == ["batch", "context", "gpus"]

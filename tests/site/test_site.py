@@ -280,3 +280,15 @@ def test_the_claims_lie_on_paper_whole(page, server):
         ".rl-filtered", "all => all.map(t => t.scrollWidth - t.clientWidth).filter(more => more > 1)"
     )
     assert page.locator(".rl-filtered").count() and cut == []
+
+
+def test_the_front_page_s_first_screen_has_a_slider(new_context, server):
+    """As its critics measure it: 1366 by 768."""
+    page = new_context(server, viewport={"width": 1366, "height": 768}).new_page()
+    opened(page, f"{server}/index.html")
+    foot = page.locator(".rl-alive input[type=range]").first.evaluate(
+        "one => one.getBoundingClientRect().bottom"
+    )
+    assert foot < 768
+    text = page.locator("article h1 + p").inner_text()
+    assert all(word in text for word in ("LLM inference", "KV cache", "batching", "prefill", "decode"))

@@ -1,14 +1,9 @@
 // An explorer on a page stands where the reader's deployment is, and goes along when that changes. One that
 // belongs to the sentence changes it, too.
 import { PageModel } from "../page-model.js";
-<<<<<<< Updated upstream
 import { h, say } from "../dom.js";
 import { apart, positionIn, withCard } from "./deployment.js";
-import { choice, follow } from "./store.js";
-=======
-import { positionIn, withCard } from "./deployment.js";
 import { choice, choose, follow, served } from "./store.js";
->>>>>>> Stashed changes
 
 /** Renders an explorer; state: the author's, which it has until a reader says what is served. */
 export function following({ el, kind, payload, state, render }) {
@@ -43,17 +38,12 @@ export function following({ el, kind, payload, state, render }) {
 
   function again() {
     const own = choice();
-<<<<<<< Updated upstream
     const changes = own ? positionIn(model.get("payload"), model.get("preset"), own, data) : {};
     if (!Object.keys(changes).length || !cards.some((a) => a.id === own.card)) return start();
     told(own);
-    for (const [name, value] of Object.entries(changes)) model.set(name, value);
-=======
-    if (!own || !cards.some((a) => a.id === own.card)) return start();
     obeying = true;
-    for (const [name, value] of Object.entries(positionIn(model.get("payload"), model.get("preset"), own, data))) model.set(name, value);
+    for (const [name, value] of Object.entries(changes)) model.set(name, value);
     obeying = false;
->>>>>>> Stashed changes
     model.save_changes();
   }
 
