@@ -228,9 +228,9 @@ def explore(
     view: the kind of one of the formula's pictures, "roofline", "formula", "bars" ..., the first of
     them if left out. against: the symbol on the formula's x axis, and that of the bars' shares.
     less_used: sliders and dropdowns that are folded away, as in ("heads", "against"); all sliders after the
-    fourth if left out. of_sentence: it answers the sentence above it, changes that when its sliders are moved,
-    and has no choices of its own that stand there. id: the element's id, if a page explores one formula twice. values: the sliders'
-    positions, as in m=32.
+    fourth if left out. of_sentence: it answers the sentence above it, changes that when its sliders are
+    moved, and has no choices that stand there. id: the element's id, if a page explores one formula
+    twice. values: the sliders' positions, as in m=32.
     Raises catalog.UnknownName, ValueError or traitlets.TraitError, each with what to do.
     """
     cards = [catalog.accelerator(a) for a in accelerators]
