@@ -7,19 +7,21 @@ import { digits, fill, percent, quantity, sentence, shortly, si } from "./format
 import { frame } from "./frame.js";
 import { hand } from "./hand.js";
 import { legend } from "./legend.js";
-import { decode, encode, sanitize } from "./link.js";
 import { measured } from "./measured.js";
 import { presetNames, presetSizes } from "./physics.js";
 import { draw } from "./pictures.js";
+import { position } from "./position.js";
 import { sceneOf } from "./scene.js";
-import { inLinks } from "./serve/store.js";
 import { slider } from "./slider.js";
 
 const SPEAK_AFTER = 600; // milliseconds without a move before the position is spoken
 const PREFERRED = ["bf16", "fp16", "fp32"];
 
-/** widths: for a still picture, drawn at each of these (pixels) instead of the width that there is. */
-function render({ model, el, page = false, widths = null }) {
+/**
+ * widths: for a still picture, drawn at each of these (pixels) instead of the width that there is.
+ * opening(): the state that this explorer opens in, where it goes along with what a reader serves.
+ */
+function render({ model, el, page = false, widths = null, opening = null }) {
   const payload = model.get("payload");
   const { formula, words, accelerators, readouts } = payload;
   const kinds = payload.views.map((v) => v.kind);
@@ -75,12 +77,8 @@ function render({ model, el, page = false, widths = null }) {
     note.hidden = !remark;
   }
 
-  function restore() {
-    const raw = page ? decode(location.hash, id) : null;
-    if (!raw) return;
-    change({ ...first, preset: "", ...sanitize(raw, payload) });
-    el.scrollIntoView({ block: "center" });
-  }
+  const opens = () => ({ ...first, ...opening?.() });
+  const kept = page && !widths ? position({ el, id, payload, read, opening: opens, change }) : null;
 
   // ---------------------------------------------------------------------------------- the parts
 
@@ -119,7 +117,7 @@ function render({ model, el, page = false, widths = null }) {
     facts: decided.length ? part.facts.el : null,
   });
   copy.addEventListener("click", copyLink);
-  reset.addEventListener("click", () => change(first));
+  reset.addEventListener("click", () => change(opens()));
 
   // -------------------------------------------------------------------------------- what they show
 
@@ -204,9 +202,8 @@ function render({ model, el, page = false, widths = null }) {
   }
 
   async function copyLink() {
-    const { evidence, rungs, ...state } = read();
-    const address = `${location.href.replace(/#.*$/, "")}#${encode(id, state, inLinks())}`;
-    history.replaceState(null, "", address);
+    const address = kept.address();
+    history.replaceState(history.state, "", address);
     let done = words.copied;
     try { await navigator.clipboard.writeText(address); } catch { done = words.copy_by_hand; }
     say(copy, done);
@@ -227,18 +224,21 @@ function render({ model, el, page = false, widths = null }) {
   };
   const schedule = () => {
     moved = true;
+    kept?.moved();
     soon();
   };
   if (widths) return update(true);
   for (const name of names) model.on(`change:${name}`, schedule);
   const resize = new ResizeObserver(soon);
   resize.observe(picture);
-  restore();
+  kept?.restore(true);
   update(true);
-  if (page) addEventListener("hashchange", restore);
+  const restore = () => kept?.restore();
+  addEventListener("hashchange", restore);
   return () => {
     cancelAnimationFrame(drawing);
     clearTimeout(speaking);
+    kept?.end();
     resize.disconnect();
     removeEventListener("hashchange", restore);
     for (const name of names) model.off(`change:${name}`, schedule);

@@ -4,12 +4,15 @@ import { allowed } from "./physics.js";
 
 const KEY = "rl";
 
-/** The address fragment of this state, without its leading "#". also: what else the address says. */
-export function encode(id, state, also = {}) {
+/**
+ * The address fragment of this state, without its leading "#": of the explorer only what differs from where it
+ * opens. also: what else the address says.
+ */
+export function encode(id, state, opening = {}, also = {}) {
   const query = new URLSearchParams({ ...also, [KEY]: id });
   for (const [name, value] of Object.entries(state))
-    if (value !== "" && value !== undefined) query.set(name, Array.isArray(value) ? value.join(",") : value);
-  return query.toString();
+    if (String(value) !== String(opening[name] ?? "")) query.set(name, String(value));
+  return query.toString().replace(/%7E/g, "~").replace(/%2C/g, ",");
 }
 
 /** The raw strings of a fragment that belongs to this id, else null. Never throws. */
@@ -37,6 +40,6 @@ export function sanitize(raw, payload) {
   if (payload.formula.parameters.some((p) => !p.source && p.symbol === raw.against)) state.against = raw.against;
   const shown = (raw.shown ?? "").split(",").filter((id) => ids.includes(id));
   if (shown.length) state.shown = [...new Set(shown)];
-  if (typeof raw.preset === "string" && raw.preset) state.preset = raw.preset;
+  if (typeof raw.preset === "string") state.preset = raw.preset; // "" for sizes of the reader's own
   return state;
 }

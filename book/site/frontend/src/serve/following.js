@@ -25,9 +25,10 @@ export function following({ el, kind, payload, state, render }) {
     told(own);
     const mine = own ? withCard(payload, own, data) : payload;
     cards = mine.accelerators;
-    model = new PageModel({ ...state, ...(own && positionIn(mine, state.preset, own, data)), payload: mine, kind });
+    const opening = () => ({ ...state, ...(choice() && positionIn(mine, state.preset, choice(), data)) });
+    model = new PageModel({ ...opening(), payload: mine, kind });
     dispose?.();
-    dispose = render({ model, el, page: true });
+    dispose = render({ model, el, page: true, opening });
     if (mine.of_sentence) for (const [slider, what] of Object.entries(mine.serves)) model.on(`change:${slider}`, () => tell(slider, what));
   }
 

@@ -23,7 +23,7 @@ export function choice() {
   if (!data()) return null;
   if (chosen === undefined) {
     const text = inAddress() ?? stored();
-    chosen = text === null ? null : unpack(text, data());
+    chosen = text ? unpack(text, data()) : null; // an address that says nothing means the author's
     if (chosen && inAddress()) store(pack(chosen));
   }
   return chosen;
@@ -32,8 +32,11 @@ export function choice() {
 /** What is served: the reader's choice, or the author's. */
 export const served = () => choice() ?? data().start;
 
-/** What a link to this page says of it: {serve: ...}, nothing where nothing was chosen. */
-export const inLinks = () => (choice() ? { [KEY]: pack(choice()) } : {});
+/**
+ * What a link to this page says of it: {serve: ...}, empty where nothing was chosen, so that it means the author's
+ * numbers to those, too, who have chosen; nothing where the page knows no deployments.
+ */
+export const inLinks = () => (data() ? { [KEY]: choice() ? pack(choice()) : "" } : {});
 
 /** The reader serves something else; null: the author's numbers again. */
 export function choose(changes) {
