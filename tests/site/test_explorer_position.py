@@ -25,7 +25,7 @@ def file(tmp_path_factory):
     styles = palette.css() + (STATIC / "explorer.css").read_text(encoding="utf-8")
     step = explore(formulas.decode_step, ["h100_sxm", "b200"], view="bars", less_used=())
     (folder / "page.html").write_text(
-        '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>Position</title>'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Position</title>'
         f"<style>{styles}</style>"
         '<script defer src="serve.js"></script><script defer src="explorer.js"></script></head><body><main>'
         f"<h1>Position</h1>{serve.static_html()}{linear().static_html()}{step.static_html()}</main></body></html>",

@@ -145,6 +145,54 @@ def test_every_formula_is_shown_in_the_font_that_came_for_it(there):
         )
 
 
+# Sliders that can not be moved with picture, number and slider in one view.
+APART = """() => {
+    const box = (el) => el.getBoundingClientRect();
+    const wrong = [];
+    for (const explorer of document.querySelectorAll(".rl-alive[data-kind=explorer]"))
+        for (const slider of explorer.querySelectorAll("input[type=range]")) {
+            if (!slider.checkVisibility()) continue;
+            slider.scrollIntoView({ block: "end" });
+            const [picture, number] = [".rl-picture", ".rl-number"].map((name) => box(explorer.querySelector(name)));
+            const [own, above] = [box(slider), box(document.querySelector(".bd-header-article")).bottom];
+            const covered = own.top < number.bottom && own.left < number.right && picture.top < own.bottom;
+            const outside = Math.min(picture.top, number.top) < above - 1 || Math.max(own.bottom, number.bottom) > innerHeight + 1;
+            if (covered || outside) wrong.push([slider.id, picture.top, number.bottom, own.top, own.bottom]);
+        }
+    scrollTo(0, 0);
+    return wrong;
+}"""
+
+
+def test_picture_number_and_slider_are_in_one_view_on_a_phone_and_side_by_side_on_a_desk(there):
+    page = there.page
+    desk = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 650})
+    settle(page)
+    on_a_phone = page.evaluate(APART)
+    page.set_viewport_size({"width": 1440, "height": 800})
+    settle(page)
+    beside = page.eval_on_selector_all(
+        ".rl-alive[data-kind=explorer] .rl-body",
+        """every => every.map(body => ["slider", "stage"].map(name =>
+            body.querySelector(`.rl-${name}`).getBoundingClientRect())).map(([s, p]) => s.left - p.right)""",
+    )
+    page.set_viewport_size(desk)
+    assert on_a_phone == []
+    assert all(gap >= 0 for gap in beside)
+    assert beside or not page.locator(".rl-alive[data-kind=explorer]").count()
+
+
+def test_no_page_scrolls_sideways(there):
+    page, wide = there.page, {}
+    desk = page.viewport_size
+    for width in (320, 390, 768, 1024, 1440):
+        page.set_viewport_size({"width": width, "height": 800})
+        wide[width] = page.evaluate("document.documentElement.scrollWidth") - width
+    page.set_viewport_size(desk)
+    assert {width: over for width, over in wide.items() if over > 0} == {}
+
+
 def test_there_is_one_search_box(there):
     """The search page's own form is its content; the theme's is the one that every page has."""
     boxes = there.page.locator("input[type=search]:visible")
