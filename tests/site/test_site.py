@@ -153,10 +153,12 @@ APART = """() => {
         for (const slider of explorer.querySelectorAll("input[type=range]")) {
             if (!slider.checkVisibility()) continue;
             slider.scrollIntoView({ block: "end" });
-            const [picture, number] = [".rl-picture", ".rl-number"].map((name) => box(explorer.querySelector(name)));
+            const within = (name) => box(explorer.querySelector(name));
+            const [picture, number] = [within(".rl-picture"), within(".rl-number")];
             const [own, above] = [box(slider), box(document.querySelector(".bd-header-article")).bottom];
             const covered = own.top < number.bottom && own.left < number.right && picture.top < own.bottom;
-            const outside = Math.min(picture.top, number.top) < above - 1 || Math.max(own.bottom, number.bottom) > innerHeight + 1;
+            const outside = Math.min(picture.top, number.top) < above - 1
+                || Math.max(own.bottom, number.bottom) > innerHeight + 1;
             if (covered || outside) wrong.push([slider.id, picture.top, number.bottom, own.top, own.bottom]);
         }
     scrollTo(0, 0);
