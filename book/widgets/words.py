@@ -93,6 +93,7 @@ _SHARED: dict[str, str] = {
     "more": "+{count}",
     "alt_roofline": say("Roofline. {summary}"),
     "work": say("{intensity} FLOP/byte, {percent} of the time"),
+    "work_short": say("{percent} of the time"),
     "band": say("surely between these"),
     "alt_formula": say("{value} against {against}. {summary}"),
     # the legend

@@ -26,9 +26,10 @@ function barsOf({ payload, view, width }) {
   const { parts, beside = [], balance } = view;
   const { unit } = parts[0];
   const narrow = width < 480;
-  const tall = { whole: 36, single: 16 };
-  const tops = [44, ...beside.map((_, i) => 44 + tall.whole + 44 + i * 44)];
-  const height = tops.at(-1) + (beside.length ? tall.single : tall.whole) + 44;
+  const tall = narrow ? { whole: 30, single: 14 } : { whole: 36, single: 16 };
+  const room = narrow ? 40 : 44; // above a bar, for its name
+  const tops = [room, ...beside.map((_, i) => room + tall.whole + room + i * room)];
+  const height = tops.at(-1) + (beside.length ? tall.single : tall.whole) + room;
   const frame = { x0: 14, x1: width - 26, y0: 4, y1: height - 34 };
   const box = h("div", {});
   let end = 0;

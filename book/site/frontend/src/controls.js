@@ -137,6 +137,11 @@ export function readout(name) {
 
 /** The heading: what is explored, its formula, and what its short letters stand for. */
 export function heading(formula, label) {
-  const where = formula.aliases.map((text) => h("span", { class: "rl-formula rl-quiet", tabindex: 0 }, math(text)));
+  const where = formula.aliases.map((text) => {
+    const set = math(text);
+    const words = [...set.querySelectorAll("mtext")].find((one) => one.textContent.includes(" ")); // they wrap; math doesn't
+    words?.remove();
+    return h("span", { class: "rl-formula rl-quiet", tabindex: 0 }, set, words ? ` ${words.textContent}` : null);
+  });
   return h("div", { class: "rl-title" }, h("span", { class: "rl-what" }, formula.title), h("span", { class: "rl-formula", tabindex: 0 }, `${label} = `, ...mathTerms(formula.mathml)), ...where);
 }

@@ -5,6 +5,7 @@ import { extremes } from "./physics.js";
 
 const INKS = ["weights", "cache"]; // as the bars of the same parts have them
 const HALF = 8;
+const NARROW = 480; // pixels, below which a point is told in fewer words
 
 /** The intensities between which the sliders can move the parts' points. */
 export function reach(parts, compiled, payload, roof, dtype, preset) {
@@ -41,7 +42,7 @@ export function drawWorks(svg, frame, parts, words, domain, attainable) {
         put(mark, i ? { x: px - HALF, y: py - HALF } : { cx: px, cy: py });
         put(touch, { cx: px, cy: py });
         put(plumb, { x1: px, x2: px, y1: py, y2: frame.y1 });
-        const texts = [part.label, fill(words.work, { intensity: digits(intensity), percent: percent(now.at(part.time) / whole) })];
+        const texts = [part.label, fill(frame.x1 < NARROW ? words.work_short : words.work, { intensity: digits(intensity), percent: percent(now.at(part.time) / whole) })];
         // The left one stands to the left of its point, the right one to the right, so that they part.
         const left = points.every((other, j) => j === k || px < other.px || (px === other.px && k > j));
         const spot = room(place, texts, px, py, left, frame, [...taken, ...points.filter((_, j) => j !== k).map((o) => box(o.px - 12, o.px + 12, o.py - 12, o.py + 12))]);
@@ -61,7 +62,7 @@ const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.
 /** Where two lines of text stand best beside a point. */
 function room(place, texts, px, py, left, frame, others) {
   const sides = left ? ["end", "start"] : ["start", "end"];
-  const heights = left ? [-24, -40, 22, 40, -60, 62] : [22, 40, -24, 60, 80, -40];
+  const heights = left ? [-24, -40, 22, 40, -60, 62, -80, 80] : [22, 40, -24, 60, 80, -40, 100, -60];
   const spots = sides.flatMap((anchor) => heights.map((dy) => ({ x: anchor === "end" ? px - 14 : px + 14, y: py + dy, anchor })));
   const longest = [...texts].sort((a, b) => b.length - a.length)[0];
   const ranked = spots.map((spot, order) => {
