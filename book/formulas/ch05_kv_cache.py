@@ -98,6 +98,6 @@ kv_capacity = Formula(
             beside=(Shown("memory", say("memory to use"), "byte"),),
         ),
         Curve(),
-        Readouts(say("sequences that fit"), (Shown("tokens", say("tokens in all")), _ROOM)),
+        Readouts(say("sequences that fit"), (Shown("tokens", say("tokens in all"), "tokens"), _ROOM)),
     ),
 )
