@@ -195,7 +195,7 @@ function render({ model, el, page = false, widths = null, opening = null }) {
     showFolded(now.values);
     showReadouts(now);
     if (widths) for (const width of widths) drawAt(width, looked, state);
-    else showPicture(looked, state, Math.round(picture.clientWidth), picture);
+    else showPicture(looked, state, width, picture);
     showFit(looked);
     showLegend(now, state, series);
     if (!quiet) speak(scene.summary(looked, state));
@@ -213,6 +213,7 @@ function render({ model, el, page = false, widths = null, opening = null }) {
   // --------------------------------------------------------------------------------- following it
 
   let drawing = 0;
+  let width = 0; // of the picture, asked for when it changes: an answer makes the browser lay out the page
   let moved = false; // a new width is drawn, but not worth a word
   const redraw = () => {
     update(!moved);
@@ -229,9 +230,15 @@ function render({ model, el, page = false, widths = null, opening = null }) {
   };
   if (widths) return update(true);
   for (const name of names) model.on(`change:${name}`, schedule);
-  const resize = new ResizeObserver(soon);
+  const resized = () => {
+    if (width === Math.round(picture.clientWidth)) return;
+    width = Math.round(picture.clientWidth);
+    soon();
+  };
+  const resize = new ResizeObserver(resized);
   resize.observe(picture);
   kept?.restore(true);
+  resized();
   update(true);
   const restore = () => kept?.restore();
   addEventListener("hashchange", restore);

@@ -39,11 +39,20 @@ function widthOf(el, family) {
   return parts.reduce((sum, part) => sum + width(part), 0) * (is(el, "rl-here") ? 13 / 12 : 1); // as explorer.css has it
 }
 
+const families = new WeakMap();
+
+/** The font of an explorer's pictures, asked for once: an answer makes the browser compute all styles anew. */
+function familyOf(svg) {
+  const explorer = svg.closest(".rl-explorer") ?? svg;
+  if (!families.has(explorer)) families.set(explorer, globalThis.getComputedStyle?.(svg).fontFamily);
+  return families.get(explorer);
+}
+
 /** A layer in an SVG that places labels inside `frame` ({x0, y0, x1, y1} in pixels). */
 export function labelLayer(svg, frame, { lines = [], points = [] } = {}) {
   const layer = s("g", { class: "rl-labels", "aria-hidden": "true" });
   svg.append(layer);
-  const family = globalThis.getComputedStyle?.(svg).fontFamily;
+  const family = familyOf(svg);
   const taken = points.map(([x, y, r = 4]) => ({ x0: x - r, x1: x + r, y0: y - r, y1: y + r }));
 
   /**
