@@ -51,7 +51,8 @@ function render({ model, el, page = false, widths = null, opening = null }) {
 
   /** All changes pass here: a format that the card lacks and a preset that no longer fits are mended. */
   function change(changes) {
-    const next = { ...read(), ...changes };
+    const before = read();
+    const next = { ...before, ...changes };
     const chosen = card(next.accelerator);
     let remark = "";
     if (chosen && !chosen.peaks[next.dtype]) {
@@ -61,7 +62,7 @@ function render({ model, el, page = false, widths = null, opening = null }) {
     }
     // A format chosen for the arithmetic stores no weight: a reader who chose it for that is told where to look.
     const stored = movable.find((p) => p.symbol === "weight_itemsize");
-    if (!remark && changes.dtype && stored) remark = fill(words.arithmetic_only, { dtype: next.dtype, stored: shortly(stored, next.weight_itemsize) });
+    if (!remark && next.dtype !== before.dtype && stored) remark = fill(words.arithmetic_only, { dtype: next.dtype, stored: shortly(stored, next.weight_itemsize) });
     if (next.preset) {
       const sizes = slidersOf(next.preset);
       if (!sizes || Object.entries(sizes).some(([n, v]) => next[n] !== v)) next.preset = "";
@@ -72,10 +73,7 @@ function render({ model, el, page = false, widths = null, opening = null }) {
     remarkOn(remark);
   }
 
-  function remarkOn(remark) {
-    say(note, remark);
-    note.hidden = !remark;
-  }
+  function remarkOn(remark) { say(note, remark); note.hidden = !remark; }
 
   const opens = () => ({ ...first, ...opening?.() });
   const kept = page && !widths ? position({ el, id, payload, read, opening: opens, change }) : null;
@@ -104,7 +102,7 @@ function render({ model, el, page = false, widths = null, opening = null }) {
   };
   const more = others.map((one) => [one, controls.readout(one.label)]);
   const formatted = onRoof || formula.parameters.some((p) => p.source === "dtype" || p.fact === "peak");
-  const { stage, picture, below, numbers, fit, note, spoken, copy, reset, key, showFolded } = frame({
+  const { stage, picture, below, numbers, fit, note, spoken, copy, reset, key, showFolded, unfold } = frame({
     el, page, payload, part,
     reads: [reads.value, ...more.map(([, r]) => r), ...Object.values(reads).slice(1)].map((r) => r.el),
     choices: {
@@ -215,13 +213,9 @@ function render({ model, el, page = false, widths = null, opening = null }) {
   let drawing = 0;
   let width = 0; // of the picture, asked for when it changes: an answer makes the browser lay out the page
   let moved = false; // a new width is drawn, but not worth a word
-  const redraw = () => {
-    update(!moved);
-    moved = false;
-  };
   const soon = () => {
     cancelAnimationFrame(drawing);
-    drawing = requestAnimationFrame(redraw);
+    drawing = requestAnimationFrame(() => { update(!moved); moved = false; });
   };
   const schedule = () => {
     moved = true;
@@ -238,6 +232,7 @@ function render({ model, el, page = false, widths = null, opening = null }) {
   const resize = new ResizeObserver(resized);
   resize.observe(picture);
   kept?.restore(true);
+  unfold(read(), opens());
   resized();
   update(true);
   const restore = () => kept?.restore();

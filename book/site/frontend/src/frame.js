@@ -44,6 +44,11 @@ export function frame({ el, page, payload, part, reads, choices, facts }) {
     say(title, fill(words.more_controls, { names }));
   }
 
+  /** Opens what is folded away, where one of its sliders doesn't stand where it opens. */
+  function unfold(now, opening) {
+    if (less.some(([{ symbol }]) => now[symbol] !== opening[symbol])) fold.open = true;
+  }
+
   el.classList.add("rl-live", "rl-alive");
   el.replaceChildren(
     keepKeys(h("div", { class: answers ? "rl-explorer rl-answers" : "rl-explorer", role: "group", "aria-label": formula.title },
@@ -62,5 +67,5 @@ export function frame({ el, page, payload, part, reads, choices, facts }) {
       h("div", { class: "rl-foot" }, answers && views.length > 1 ? part.view.el : null, h("span", { class: "rl-hint" }, words.keyboard), h("span", { class: "rl-acts" }, reset, copy)),
       spoken)),
   );
-  return { stage, picture, below, numbers: [numbers, others].filter(Boolean), fit, note, spoken, copy, reset, key, fold, less, showFolded };
+  return { stage, picture, below, numbers: [numbers, others].filter(Boolean), fit, note, spoken, copy, reset, key, showFolded, unfold };
 }
