@@ -285,7 +285,7 @@ def test_reset_brings_the_start_back(page):
 
 
 SOURCED = {"itemsize": [0.5, 1, 2, 4], "peak": [65e12, 989.4e12], "bandwidth": [3e11, 3.35e12]}
-SOURCED["capacity"] = [16e9, 141e9]
+SOURCED |= {"capacity": [16e9, 141e9], "alone": [0, 1]}
 ROWS = 1200
 
 

@@ -62,7 +62,8 @@ const overlap = (a, b) => a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.
 /** Where two lines of text stand best beside a point. */
 function room(place, texts, px, py, left, frame, others) {
   const sides = left ? ["end", "start"] : ["start", "end"];
-  const heights = left ? [-24, -40, 22, 40, -60, 62, -80, 80] : [22, 40, -24, 60, 80, -40, 100, -60];
+  const further = frame.x1 < NARROW ? (left ? [-80, 80] : [100, -60]) : []; // where other words take more of the room
+  const heights = [...(left ? [-24, -40, 22, 40, -60, 62] : [22, 40, -24, 60, 80, -40]), ...further];
   const spots = sides.flatMap((anchor) => heights.map((dy) => ({ x: anchor === "end" ? px - 14 : px + 14, y: py + dy, anchor })));
   const longest = [...texts].sort((a, b) => b.length - a.length)[0];
   const ranked = spots.map((spot, order) => {
