@@ -56,6 +56,7 @@ FACE = {
     "gigabytes": "book.drawing.number_text",
     "gibibytes": "book.drawing.number_text",
     "table": "book.drawing.tables",
+    "headline": "book.drawing.headline",
     "picture": "book.drawing.pictures",
     "symbol": "book.formulas.symbols",
 }

@@ -12,8 +12,8 @@ from book import catalog
 
 HEADINGS = (
     "A surprising number",
-    "Derivation",
     "Explorer",
+    "Derivation",
     "Worked numbers",
     "The kernel",
     "Where it bends",

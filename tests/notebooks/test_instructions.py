@@ -262,7 +262,7 @@ INSTRUCTIONS: list[tuple[str, str, Callable[[], None]]] = [
     ("03-prefill-and-decode", "the share doubles at once, to 21.7 percent", eight_bits_double_the_share),
     ("04-decode-floor", "each user keeps 154 tokens/s", sixty_four_users_wait_as_long_as_one),
     ("04-decode-floor", "Drag on past 153 users, and the time begins to grow", past_153_users_the_time_grows),
-    ("04-decode-floor", "103 on an H200", the_rate_is_a_straight_line_up_to_103_users),
+    ("04-decode-floor", "At 103 users, on an H200", the_rate_is_a_straight_line_up_to_103_users),
     (
         "05-kv-cache",
         "move the KV heads to 32, one for each query head of the 8B, and back to 8",

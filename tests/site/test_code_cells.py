@@ -1,0 +1,77 @@
+"""A chapter begins with what can be touched: its code is closed until a reader wants it, its explorer is near."""
+
+import pytest
+
+from tests.site.built import pages
+
+CHAPTERS = [name for name in pages() if name.startswith("chapters/")]
+SHOWN = "all => all.filter(one => one.getClientRects().length).length"
+CODE = ".cell > .cell_input"
+
+
+@pytest.fixture(scope="module")
+def tab(lasting_context, server):
+    return lasting_context(server, viewport={"width": 1440, "height": 900}).new_page()
+
+
+@pytest.fixture
+def page(tab, server):
+    tab.goto(f"{server}/{CHAPTERS[0]}")
+    yield tab
+    tab.evaluate("localStorage.clear()")
+
+
+def shown(page):
+    return page.locator(CODE).evaluate_all(SHOWN)
+
+
+def test_code_is_closed_and_what_it_shows_is_not(page):
+    assert shown(page) == 0 and page.locator(".cell > .cell_output").evaluate_all(SHOWN) > 5
+
+
+def test_the_switch_opens_all_of_it_and_is_remembered_in_other_chapters(page, server):
+    page.locator("[data-code-switch]").check()
+    assert shown(page) == page.locator(CODE).count() > 5
+    page.goto(f"{server}/{CHAPTERS[1]}")
+    assert page.locator("[data-code-switch]").is_checked() and shown(page) == page.locator(CODE).count() > 5
+    page.locator("[data-code-switch]").uncheck()
+    page.reload()
+    assert shown(page) == 0
+
+
+def test_one_cell_opens_by_keyboard_and_says_so(page):
+    button = page.locator(".rl-code").nth(1)
+    button.press("Enter")
+    assert shown(page) == 1 and button.get_attribute("aria-expanded") == "true"
+    button.press("Enter")
+    assert shown(page) == 0 and button.get_attribute("aria-expanded") == "false"
+
+
+def test_from_disk_and_without_storage_the_switch_works(new_context, site):
+    context = new_context(site.as_uri())
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('blocked'); }})"
+    )
+    page = context.new_page()
+    page.goto((site / CHAPTERS[0]).as_uri())
+    assert shown(page) == 0
+    page.locator("[data-code-switch]").check()
+    assert shown(page) == page.locator(CODE).count()
+
+
+def test_without_scripts_all_code_can_be_read(new_context, server):
+    page = new_context(server, java_script_enabled=False).new_page()
+    page.goto(f"{server}/{CHAPTERS[0]}")
+    assert page.locator(".rl-code:visible").count() == 0
+    assert page.locator(f"{CODE}:visible").count() == page.locator(CODE).count()
+
+
+@pytest.mark.parametrize(("width", "height", "screens"), [(1440, 900, 2), (390, 844, 2.5)])
+def test_every_chapter_s_explorer_is_near_its_top(tab, server, width, height, screens):
+    tab.set_viewport_size({"width": width, "height": height})
+    tops = {}
+    for name in CHAPTERS:
+        tab.goto(f"{server}/{name}")
+        top = tab.locator(".rl-explorer").first.evaluate("one => one.getBoundingClientRect().top + scrollY")
+        tops[name] = top / height
+    assert {name: top for name, top in tops.items() if top > screens} == {}
