@@ -1,4 +1,4 @@
-"""A chapter begins with what can be touched: its code is closed until a reader wants it, its explorer is near."""
+"""A chapter begins with what can be touched: its code is closed until it is wanted, its explorer near."""
 
 import pytest
 
@@ -47,10 +47,10 @@ def test_one_cell_opens_by_keyboard_and_says_so(page):
     assert shown(page) == 0 and button.get_attribute("aria-expanded") == "false"
 
 
-def test_from_disk_and_without_storage_the_switch_works(new_context, site):
+def test_from_disk_and_with_a_full_storage_the_switch_works(new_context, site):
     context = new_context(site.as_uri())
     context.add_init_script(
-        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('blocked'); }})"
+        "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }"
     )
     page = context.new_page()
     page.goto((site / CHAPTERS[0]).as_uri())
@@ -59,9 +59,9 @@ def test_from_disk_and_without_storage_the_switch_works(new_context, site):
     assert shown(page) == page.locator(CODE).count()
 
 
-def test_without_scripts_all_code_can_be_read(new_context, server):
-    page = new_context(server, java_script_enabled=False).new_page()
-    page.goto(f"{server}/{CHAPTERS[0]}")
+def test_without_scripts_all_code_can_be_read(new_context, site):
+    page = new_context(site.as_uri(), java_script_enabled=False).new_page()
+    page.goto((site / CHAPTERS[0]).as_uri())
     assert page.locator(".rl-code:visible").count() == 0
     assert page.locator(f"{CODE}:visible").count() == page.locator(CODE).count()
 
