@@ -5,7 +5,8 @@ import { exact, fill, nameOf, percent, quantity, sentence } from "./format.js";
 
 const NEAR = 14; // pixels from a pointer to a point that it means
 const SAME = 4; // pixels between points that can't be told apart
-const MOST = 3; // of those that lie on one another, told on one card
+const MOST = 3; // of those that lie on one another, told on one card; where there is little room, one
+const LOW = 300; // pixels of a picture, below which there is little
 
 /** stage holds the picture in its corner. Returns {dress(drawn, ctx)}, to be called once something is drawn. */
 export function measured(stage, picture, { words, formula, accelerators }) {
@@ -37,17 +38,20 @@ export function measured(stage, picture, { words, formula, accelerators }) {
     };
     const { where } = told(first);
     const source = first.of.link ? h("a", { href: first.of.link }, first.of.label || first.of.source) : first.of.label;
+    const room = { width: picture.clientWidth, height: picture.clientHeight };
+    const most = room.height < LOW ? 1 : MOST;
     card.replaceChildren(
-      ...mine.slice(0, MOST).map(entry),
-      ...(mine.length > MOST ? [h("p", {}, fill(words.more_here, { count: exact(mine.length - MOST) }))] : []),
+      ...mine.slice(0, most).map(entry),
+      ...(mine.length > most ? [h("p", {}, fill(words.more_here, { count: exact(mine.length - most) }))] : []),
       h("p", { class: "rl-quiet" }, where, ...(source ? [h("br"), source] : [])),
     );
     card.hidden = false;
-    const room = { width: picture.clientWidth, height: picture.clientHeight };
     const [width, height] = [card.offsetWidth, card.offsetHeight];
-    const below = first.py + 12 + height <= room.height;
-    card.style.left = `${Math.max(4, Math.min(room.width - width - 4, first.px + 12))}px`;
-    card.style.top = `${below ? first.py + 12 : Math.max(2, first.py - height - 12)}px`;
+    const into = (v, size, whole) => Math.max(4, Math.min(whole - size - 4, v));
+    const beside = first.px + 16 + width <= room.width - 4 ? first.px + 16 : first.px - 16 - width;
+    const fits = first.py + 14 + height <= room.height || first.py - 14 - height < 4 ? first.py + 14 : first.py - 14 - height;
+    card.style.left = `${into(beside, width, room.width)}px`;
+    card.style.top = `${into(fits, height, beside < 4 ? Infinity : room.height)}px`; // not over its point
     cursor.setAttribute("transform", `translate(${first.px} ${first.py})`);
     cursor.classList.add("rl-on");
     speak();
