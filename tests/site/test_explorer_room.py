@@ -121,3 +121,15 @@ def test_every_formula_is_read_to_its_end(new_context, page_file, width):
     shown = page.locator("main").inner_text()
     spoken = page.eval_on_selector_all("[aria-label]", "all => all.map(e => e.ariaLabel).join(' ')")
     assert not re.findall(r"\w_\w", shown + spoken) and not re.search(r"\d{6}", shown)
+
+
+def test_no_tick_is_cut(at):
+    """Of all pictures as they open: an axis' numbers lie within their picture."""
+    cut = at(1280).eval_on_selector_all(
+        "svg.rl-plot [data-mark*=tick] text",
+        """all => all.filter(e => {
+            const [own, frame] = [e, e.ownerSVGElement].map(one => one.getBoundingClientRect());
+            return own.width && (own.left < frame.left - 1 || own.right > frame.right + 1);
+        }).map(e => e.textContent)""",
+    )
+    assert cut == []

@@ -87,7 +87,7 @@ export function tick(value) {
 export function tickIn(unit) {
   if (unit === "%") return (v) => `${Number((100 * v).toPrecision(3))}${THIN}%`;
   if (["s", "byte"].includes(unit)) return (v) => sentence(si(v, unit)).replace(/\.0+(?= )/, "");
-  return (v) => (v < 1e5 ? exact(v) : tick(v));
+  return (v) => (v < 1e4 ? exact(v) : tick(v));
 }
 
 /** Percent with three digits. */
