@@ -195,7 +195,9 @@ border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-backgr
 .rl-sortable thead th:first-child{position:sticky;left:0;z-index:2}
 .rl-sortable button{all:unset;cursor:pointer;display:inline-block;min-height:1.6em}
 .rl-sortable button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
-.rl-sortable button::before{content:"\\2195\\a0";color:var(--rl-dim,inherit);font-weight:400}
+.rl-sortable button::before,.rl-sortable th[data-sort]:not(:has(button))::before{content:"\\2195\\a0";
+color:var(--rl-dim,inherit);font-weight:400}
+@media (scripting:none){.rl-sortable th[data-sort]::before{display:none}}
 .rl-sortable [aria-sort=ascending] button::before{content:"\\2191\\a0";color:inherit;font-weight:600}
 .rl-sortable [aria-sort=descending] button::before{content:"\\2193\\a0";color:inherit;font-weight:600}
 .rl-sortable .trap{color:var(--rl-wrong,inherit)}
@@ -211,7 +213,10 @@ background:var(--rl-background,transparent);color:inherit;cursor:pointer;min-hei
 .rl-filter button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
 .rl-filtered tbody small{display:block;font-weight:400;color:var(--rl-dim,inherit);white-space:nowrap}
 .rl-filtered tr:target{outline:2px solid var(--rl-predicted,currentColor);outline-offset:-2px}
-.rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap}
+.rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap;
+min-height:2.6em}
+@media (max-width:640px){.rl-filter{min-height:5.6em}}
+@media (scripting:none){.rl-filter{display:none}}
 .rl-filter input{font:inherit;padding:.35em .6em;border:1px solid var(--rl-dim,#8888);border-radius:4px;
 background:var(--rl-background,transparent);color:inherit;min-width:12em}
 @media (max-width:640px),print{
@@ -276,8 +281,9 @@ def sortable(
     field = f' data-filter="{html.escape(say("Show rows with"))}"' if filtered else ""
     if kinds:
         field += f' data-kinds="{html.escape("|".join([say("all"), *kinds]))}"'
+    tools = '<div class="rl-filter"></div>' if filtered else ""  # the script fills it
     return Html(
-        f'<div class="{kind}" role="group" tabindex="0" aria-label="{words}">'
+        f'{tools}<div class="{kind}" role="group" tabindex="0" aria-label="{words}">'
         f"<style>{_SORTABLE_CSS}{_FILTERED_CSS if filtered else ''}</style>"
         f'<table data-hint="{html.escape(hint)}"{field}><caption><span>{words}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",

@@ -28,7 +28,7 @@ MODULES = HERE / "node_modules"
 
 MATH_FONT = "stix-two-math.woff2"
 FONT_SUBSETS = ("latin", "latin-ext", "greek")
-WEIGHTS = (400, 700)
+WEIGHTS = {"normal": (400, 700), "italic": (400, 400)}  # bold italics are rare: a browser makes them
 # The mean width of a letter in English text, em: of Source Serif 4 and of what stands in for it. From
 # @capsizecss/metrics 4.3.0 (MIT); Liberation Serif is as wide as Times New Roman, which it replaces;
 # DejaVu Serif was measured beside ours on the letters of the README.
@@ -102,19 +102,26 @@ def copy_font(target: Path) -> None:
     for style in ("normal", "italic"):
         for script in FONT_SUBSETS:
             name = f"source-serif-4-{script}-wght-{style}.woff2"
-            lighter(package / "files" / name, target / "fonts" / name)
+            lighter(package / "files" / name, target / "fonts" / name, WEIGHTS[style])
             faces.append(
                 '@font-face{font-family:"Source Serif 4";'
-                f"font-style:{style};font-weight:{WEIGHTS[0]} {WEIGHTS[1]};font-display:swap;"
+                f"font-style:{style};font-weight:{WEIGHTS[style][0]} {WEIGHTS[style][1]};font-display:optional;"
                 f'src:url({name}) format("woff2");unicode-range:{unicode_ranges[script]}}}'
             )
         faces += stand_ins(package / "files" / f"source-serif-4-latin-wght-{style}.woff2", style)
-    (target / "fonts" / "fonts.css").write_text("\n".join(faces) + "\n", encoding="utf-8")
+    text = "\n".join(faces) + "\n"
+    (target / "fonts" / "fonts.css").write_text(text, encoding="utf-8")
+    # From disk a font can't be asked for early, and an optional one would never be shown.
+    swapped = text.replace("font-display:optional", "font-display:swap")
+    (target / "fonts" / "from-disk.css").write_text(swapped, encoding="utf-8")
     _copy(package / "LICENSE", target / "fonts" / "LICENSE")
 
 
-def lighter(source: Path, target: Path) -> None:
-    """A variable font without the weights and the features that no page uses: 31 kB instead of 51."""
+def lighter(source: Path, target: Path, weights: tuple[int, int]) -> None:
+    """A variable font without the weights and the features that no page uses: 31 kB instead of 51.
+
+    weights: the lightest and the heaviest that stay; where both are one, the font has that one.
+    """
     from fontTools import subset
     from fontTools.ttLib import TTFont
     from fontTools.varLib import instancer
@@ -124,7 +131,8 @@ def lighter(source: Path, target: Path) -> None:
     with TTFont(source) as font:
         subsetter.populate(unicodes=font.getBestCmap())
         subsetter.subset(font)
-        instancer.instantiateVariableFont(font, {"wght": WEIGHTS}, inplace=True)
+        kept = weights if weights[0] < weights[1] else weights[0]
+        instancer.instantiateVariableFont(font, {"wght": kept}, inplace=True)
         subset.save_font(font, str(target), options)
 
 

@@ -184,17 +184,21 @@ def _kept_together(piece: str) -> str:
     return f'<span class="rl-nobr">{html.escape(piece)}</span>' if "{" in piece else html.escape(piece)
 
 
-# Before the first paint: the controls as they were left, so that nothing moves when the script comes.
+# Before the first paint: the controls as they were left, and as wide, so that nothing moves later.
 _BEFORE = """<script>(form => {
 let text = new URLSearchParams(location.hash.slice(1)).get("serve");
 try { text ??= localStorage.getItem("serve"); } catch {}
-if (!text) return;
-const [model, format, people, context, machine = ""] = text.split("~"), x = machine.indexOf("x");
+const [model, format, people, context, machine = ""] = (text ?? "").split("~"), x = machine.indexOf("x");
 const said = { model, format, people, context, cards: machine.slice(0, x), card: machine.slice(x + 1) };
+const ruler = document.createElement("canvas").getContext("2d");
 for (const one of form.querySelectorAll("[data-serve]")) {
   const value = said[one.dataset.serve] ?? "";
   const known = one.options ? [...one.options].some((o) => o.value === value) : /^[\\d.kM]{1,8}$/.test(value);
   if (known) one.value = value;
+  const { fontWeight, fontSize, fontFamily, fontStyle } = getComputedStyle(one);
+  ruler.font = [fontStyle, fontWeight, fontSize, fontFamily].join(" ");
+  const shown = one.selectedOptions?.[0].textContent ?? one.value;
+  one.style.width = Math.ceil(ruler.measureText(shown).width) + 4 + "px";
 }
 })(document.currentScript.previousElementSibling)</script>"""
 

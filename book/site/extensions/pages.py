@@ -39,11 +39,12 @@ def write_palette(app: Sphinx) -> None:
 def trim_scripts(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Drops what repeats, Thebe (it would load from a CDN), MathJax, widget state, and unused grids.
+    """Drops what repeats, Thebe (it would load from a CDN), MathJax, widget state, unused grids and sorting.
 
     The state of live widgets holds their whole front-end once for each of them, for a widget manager
     that these pages don't load: their HTML output carries what they need.
     """
+    sorts = "rl-sortable" in context.get("body", "")
     has_grids = re.search(r'class="[^"]*\bsd-', context.get("body", "")) is not None
     if not has_grids:
         context["css_files"] = [
@@ -59,6 +60,7 @@ def trim_scripts(
             "thebe" in name.lower()
             or "mathjax" in name.lower()  # math is set already (typeset_math.py)
             or (not has_grids and "design-tabs" in name)
+            or (not sorts and "sortable" in name)
             or "jupyter.widget-state" in attributes.get("type", "")
         )
         if name in seen or unwanted:

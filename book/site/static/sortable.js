@@ -23,12 +23,11 @@
   // Above the table: a field, and a button for each kind of row. Rows of that kind that hold all of the
   // words stay; a number is found with and without its commas. How many stay is said aloud.
   function addFilter(table) {
-    const tools = document.createElement("div");
+    const tools = table.parentElement.previousElementSibling; // its room is kept, so that nothing moves
     const label = document.createElement("label");
     const field = document.createElement("input");
     const said = document.createElement("output");
     field.type = "search";
-    tools.className = "rl-filter";
     label.append(table.dataset.filter + " ", field);
     tools.append(label);
     const rows = Array.from(table.tBodies[0].rows, (row) => {
@@ -59,7 +58,6 @@
       update();
     };
     tools.append(...buttons, said);
-    table.parentElement.before(tools);
     field.addEventListener("input", update);
     choose(0);
     // A link to one row shows it, whatever was typed.
