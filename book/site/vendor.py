@@ -99,13 +99,13 @@ def copy_font(target: Path) -> None:
     faces = []
     unicode_ranges = json.loads((package / "unicode.json").read_text(encoding="utf-8"))
     (target / "fonts").mkdir(parents=True)
-    for style in ("normal", "italic"):
+    for style, (low, high) in WEIGHTS.items():
         for script in FONT_SUBSETS:
             name = f"source-serif-4-{script}-wght-{style}.woff2"
-            lighter(package / "files" / name, target / "fonts" / name, WEIGHTS[style])
+            lighter(package / "files" / name, target / "fonts" / name, (low, high))
             faces.append(
                 '@font-face{font-family:"Source Serif 4";'
-                f"font-style:{style};font-weight:{WEIGHTS[style][0]} {WEIGHTS[style][1]};font-display:optional;"
+                f"font-style:{style};font-weight:{low} {high};font-display:optional;"
                 f'src:url({name}) format("woff2");unicode-range:{unicode_ranges[script]}}}'
             )
         faces += stand_ins(package / "files" / f"source-serif-4-latin-wght-{style}.woff2", style)
