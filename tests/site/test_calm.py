@@ -42,7 +42,7 @@ def test_a_reader_s_own_sentence_does_not_jump_either(new_context, server):
 
 def test_a_jump_is_seen(new_context, server):
     context = new_context(server, **PHONE)
-    grow = "() => setTimeout(() => { document.querySelector('h1').style.paddingTop = '300px'; }, 50)"
+    grow = "() => setTimeout(() => { document.querySelector('article h1').style.paddingTop = '300px'; }, 50)"
     late = f"addEventListener('load', {grow})"
     context.add_init_script(late)
     assert sum(value for value, *_ in shifts(context, f"{server}/index.html")) > MOST
