@@ -33,7 +33,7 @@ CELLS = [MADE, "explorer", "check", "explorer", ""]  # the last one is for `lab.
 def works(part: Page | FrameLocator, index: int = 0) -> None:
     """A slider moves its number and the time that follows from it."""
     explorer = part.locator(".rl-explorer").nth(index)
-    slider = explorer.get_by_role("slider", name="rows")
+    slider = explorer.locator("input[type=range][id$='-m']")
     before = slider.get_attribute("aria-valuetext"), explorer.locator(".rl-read").inner_text()
     slider.focus()
     slider.press("End")
