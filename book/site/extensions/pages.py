@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import sys
 from pathlib import Path
@@ -13,10 +12,9 @@ from sphinx.application import Sphinx
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Writes the palette's stylesheet, trims each page's scripts, and gives each page a description."""
+    """Writes the palette's stylesheet and trims each page's scripts."""
     app.connect("builder-inited", write_palette)
     app.connect("html-page-context", trim_scripts, priority=900)
-    app.connect("html-page-context", describe)
     app.connect("html-page-context", name_early_fonts)
     app.connect("html-page-context", name_folds)
     app.connect("html-page-context", keep_styles_once, priority=900)  # after the still pictures are in
@@ -68,21 +66,6 @@ def trim_scripts(
         seen.add(name)
         kept.append(script)
     context["script_files"] = kept
-
-
-def describe(
-    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
-) -> None:
-    """A page that sets no description of its own is described by its first paragraph."""
-    if doctree is None or 'name="description"' in context.get("metatags", ""):
-        return
-    for paragraph in doctree.findall(nodes.paragraph):
-        text = " ".join(paragraph.astext().split())
-        if len(text) > 40:
-            short = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
-            tag = f'<meta name="description" content="{html.escape(short)}" />'
-            context["metatags"] = context.get("metatags", "") + tag
-            return
 
 
 def name_early_fonts(
