@@ -171,39 +171,44 @@ class Cell:
 
 @dataclass(frozen=True)
 class Heading:
-    """One column. Numbers go right and sort downwards first. `title` explains the heading."""
+    """One column. Numbers go right and sort downwards first. `title` explains the heading.
+
+    first: where rows are cards, this comes before the other columns.
+    """
 
     label: str
     unit: str = ""
     numeric: bool = True
     title: str = ""
+    first: bool = False
 
 
 _SORTABLE_CSS = """
-.rl-sortable{overflow-x:auto;max-width:100%;margin:1em 0;font-size:.82em;color:var(--rl-text,inherit)}
+.rl-sortable{container-type:inline-size;overflow-x:auto;max-width:100%;
+margin:1em 0;font-size:.8em;color:var(--rl-text,inherit)}
 .rl-sortable:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
 .rl-sortable table{border-collapse:separate;border-spacing:0;width:auto;margin:0}
 .rl-sortable caption{caption-side:top;text-align:left;color:var(--rl-dim,inherit)}
 .rl-sortable caption span{display:inline-block;position:sticky;left:0}
 .rl-sortable caption small{font-size:inherit}
-.rl-sortable th,.rl-sortable td{padding:.3em .55em;text-align:left;vertical-align:top;white-space:nowrap;
-border:0;border-bottom:1px solid var(--rl-line,#8886);background:var(--rl-background,transparent)}
+.rl-sortable th,.rl-sortable td{padding:.3em .4em;text-align:left;vertical-align:top;white-space:nowrap;
+border:0;border-bottom:1px solid var(--rl-line,#8886);background:none}
+.rl-sortable tbody th,.rl-sortable thead th:first-child{background:var(--rl-background,transparent)}
 .rl-sortable thead th{vertical-align:bottom;font-weight:600}
+.rl-sortable :is(thead,tbody) th{white-space:normal}
 .rl-sortable thead small{display:block;font-weight:400;font-size:.9em;color:var(--rl-dim,inherit)}
 .rl-sortable .n{text-align:right;font-variant-numeric:tabular-nums}
 .rl-sortable tbody th{font-weight:600;position:sticky;left:0;z-index:1}
 .rl-sortable thead th:first-child{position:sticky;left:0;z-index:2}
 .rl-sortable button{all:unset;cursor:pointer;display:inline-block;min-height:1.6em}
 .rl-sortable button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
-.rl-sortable button::before,.rl-sortable th[data-sort]:not(:has(button))::before{content:"\\2195\\a0";
-color:var(--rl-dim,inherit);font-weight:400}
-@media (scripting:none){.rl-sortable th[data-sort]::before{display:none}}
-.rl-sortable [aria-sort=ascending] button::before{content:"\\2191\\a0";color:inherit;font-weight:600}
-.rl-sortable [aria-sort=descending] button::before{content:"\\2193\\a0";color:inherit;font-weight:600}
+.rl-sortable button{text-decoration:underline dotted var(--rl-dim,currentColor);text-underline-offset:.2em}
+.rl-sortable [aria-sort=ascending] button::before{content:"\\2191"}
+.rl-sortable [aria-sort=descending] button::before{content:"\\2193"}
+.rl-sortable td.n small{display:block}
 .rl-sortable .trap{color:var(--rl-wrong,inherit)}
 """.strip()
 
-# A row of a long table on a phone or on paper: its cells one below the other, each after its heading.
 _FILTERED_CSS = """
 .rl-filtered code{display:block;white-space:normal;max-width:18em;font-size:.85em;
 color:var(--rl-dim,inherit);background:none;border:0;padding:0;overflow-wrap:anywhere}
@@ -213,25 +218,31 @@ background:var(--rl-background,transparent);color:inherit;cursor:pointer;min-hei
 .rl-filter button:focus-visible{outline:2px solid var(--rl-predicted,currentColor);outline-offset:2px}
 .rl-filtered tbody small{display:block;font-weight:400;color:var(--rl-dim,inherit);white-space:nowrap}
 .rl-filtered tr:target{outline:2px solid var(--rl-predicted,currentColor);outline-offset:-2px}
-.rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap;
-min-height:2.6em}
-@media (max-width:640px){.rl-filter{min-height:5.6em}}
-@media (scripting:none){.rl-filter{display:none}}
+.rl-filter{display:flex;gap:.6em;align-items:center;margin:.6em 0;font-size:1.1em;flex-wrap:wrap}
 .rl-filter input{font:inherit;padding:.35em .6em;border:1px solid var(--rl-dim,#8888);border-radius:4px;
 background:var(--rl-background,transparent);color:inherit;min-width:12em}
-@media (max-width:640px),print{
-.rl-filtered table,.rl-filtered tbody,.rl-filtered tr,.rl-filtered td,.rl-filtered tbody th{display:block}
-.rl-filtered caption{display:block}.rl-filtered caption small{display:none}
-.rl-filtered thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-.rl-filtered tbody tr{border:1px solid var(--rl-line,#8886);border-radius:6px;
-padding:.4em .6em;margin:0 0 .8em}
-.rl-filtered tbody tr[hidden]{display:none}
-.rl-filtered tbody th,.rl-filtered tbody td{white-space:normal;border:0;padding:.15em 0;
-text-align:left;position:static}
-.rl-filtered td::before{content:attr(data-name) ": ";color:var(--rl-dim,inherit)}
-.rl-filtered td>div{display:inline;min-width:0!important}
-}
 """.strip()
+
+# Where a long table has no room, on a phone or on paper, each row is a card: the cells below its name, each
+# with its heading. Words take a line of their own, numbers stand side by side, the leading ones first.
+_CARDS = """
+.rl-sortable table,.rl-sortable tbody,.rl-sortable td,.rl-sortable tbody th,
+.rl-sortable caption{display:block}
+.rl-sortable caption small{display:none}
+.rl-sortable thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.rl-sortable tbody tr{display:grid;grid-template-columns:repeat(auto-fill,minmax(10.5em,1fr));gap:.15em .8em;
+border:1px solid var(--rl-line,#8886);border-radius:6px;padding:.4em .6em;margin:0 0 .8em;break-inside:avoid}
+.rl-sortable tbody tr[hidden]{display:none}
+.rl-sortable tbody th,.rl-sortable tbody td,.rl-sortable tbody td.n{white-space:normal;border:0;
+padding:.15em 0;text-align:left;position:static;background:none}
+.rl-sortable tbody th,.rl-filtered td{grid-column:1/-1}
+.rl-sortable tbody th{order:-2}.rl-sortable td.first{order:-1;font-weight:600}
+.rl-sortable td::before{content:attr(data-name) ": ";color:var(--rl-dim,inherit);font-weight:400}
+.rl-sortable td[data-unit]:not(.none)::after{content:"\\a0" attr(data-unit);font-weight:400}
+.rl-sortable td small{display:inline!important}
+.rl-sortable td>div{display:inline;min-width:0!important}
+""".strip()
+_NARROW = "".join(f"@{where}{{{_CARDS}}}" for where in ("container (max-width:880px)", "media print"))
 
 
 def sortable(
@@ -247,7 +258,7 @@ def sortable(
 
     ids: of the rows, for links to one of them. filtered: a field above the table keeps the rows that hold
     what is typed into it; kinds: what the first cell may begin with, a button each beside the field.
-    On a narrow screen such a table is a list, a row below the other.
+    On a narrow screen and on paper each row is a card.
     Raises ValueError if a row has another number of cells than there are headings, or ids than rows.
     """
     body = []
@@ -263,9 +274,11 @@ def sortable(
         for i, (heading, cell) in enumerate(zip(headings, row, strict=True)):
             tag = "th" if i == 0 else "td"
             scope = ' scope="row"' if i == 0 else ""
-            shown = ' class="n"' if heading.numeric else ""
+            classes = ("n" * heading.numeric, "first" * heading.first, "none" * (cell.html == EMPTY))
+            shown = f' class="{" ".join(filter(None, classes))}"' if any(classes) else ""
             key = "" if cell.key is None else html.escape(str(cell.key))
-            name = f' data-name="{html.escape(heading.label)}"' if filtered else ""
+            name = f' data-name="{html.escape(heading.label)}"'
+            name += f' data-unit="{html.escape(heading.unit)}"' if heading.unit else ""
             cells.append(f'<{tag}{scope}{shown}{name} data-key="{key}">{cell.html}</{tag}>')
         own = f' id="{html.escape(ids[number_])}"' if ids else ""
         body.append(f"<tr{own}>{''.join(cells)}</tr>")
@@ -281,10 +294,11 @@ def sortable(
     field = f' data-filter="{html.escape(say("Show rows with"))}"' if filtered else ""
     if kinds:
         field += f' data-kinds="{html.escape("|".join([say("all"), *kinds]))}"'
+    css = _SORTABLE_CSS + (_FILTERED_CSS if filtered else "") + _NARROW
     tools = '<div class="rl-filter"></div>' if filtered else ""  # the script fills it
     return Html(
         f'{tools}<div class="{kind}" role="group" tabindex="0" aria-label="{words}">'
-        f"<style>{_SORTABLE_CSS}{_FILTERED_CSS if filtered else ''}</style>"
+        f"<style>{css}</style>"
         f'<table data-hint="{html.escape(hint)}"{field}><caption><span>{words}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>",
         alt=say("{caption} ({count} rows)", caption=caption, count=len(body)),

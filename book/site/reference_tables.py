@@ -49,21 +49,26 @@ def _headline(card: Accelerator) -> Cell:
 
 def accelerators() -> Html:
     """All accelerators: memory, bandwidth, dense peaks, ridge, the sparse trap, confidence, sources."""
-    numbers = _numbered(a.sources for a in catalog.accelerators())
     headings = (
         Heading(say("accelerator"), numeric=False),
         Heading(say("memory"), "GB", title=say("as the vendor labels it")),
         Heading(say("driver"), "GB", title=say("what nvidia-smi, rocm-smi or hl-smi prints, in 1e9 bytes")),
         Heading(say("program"), "GB", title=say("what torch or XLA may share out, in 1e9 bytes")),
-        Heading(say("bandwidth"), "TB/s"),
+        Heading(say("bandwidth"), "TB/s", first=True),
         Heading("fp32", "TFLOP/s", title=say("vector units, dense")),
         Heading(
-            "bf16", "TFLOP/s", title=say("tensor or matrix units, dense; fp16 where the card has no bf16")
+            "bf16",
+            "TFLOP/s",
+            title=say("tensor or matrix units, dense; fp16 where the card has no bf16"),
+            first=True,
         ),
         Heading("fp8", "TFLOP/s", title=say("tensor or matrix units, dense")),
         Heading("fp4", "TFLOP/s", title=say("tensor or matrix units, dense")),
         Heading(
-            say("ridge"), "FLOP/byte", title=say("bf16 peak over bandwidth; fp16 where the card has no bf16")
+            say("ridge"),
+            "FLOP/byte",
+            title=say("bf16 peak over bandwidth; fp16 where the card has no bf16"),
+            first=True,
         ),
         Heading(
             say("headline says"),
@@ -71,7 +76,7 @@ def accelerators() -> Html:
             title=say("the 16-bit rate in the vendor's headline, TFLOP/s"),
         ),
         Heading(say("confidence"), numeric=False),
-        Heading(say("sources"), numeric=False, title=say("sorts by how many there are")),
+        Heading(say("sources"), title=say("how many; they are named in the notes on the card")),
     )
 
     def row(card: Accelerator) -> tuple[Cell, ...]:
@@ -91,7 +96,7 @@ def accelerators() -> Html:
             _marked(Cell(f"{card.ridge(dtype):.1f}", card.ridge(dtype)), note),
             _headline(card),
             Cell(card.confidence, str(order)),
-            Cell(f'<span style="white-space:normal">{_references(card, numbers)}</span>', len(card.sources)),
+            Cell(f'<a href="#{_anchor(card)}">{len(card.sources)}</a>', len(card.sources)),
         )
 
     return sortable(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", trim_scripts, priority=900)
     app.connect("html-page-context", name_early_fonts)
     app.connect("html-page-context", name_folds)
+    app.connect("html-page-context", name_tables)
     app.connect("html-page-context", keep_styles_once, priority=900)  # after the still pictures are in
     app.connect("doctree-read", drop_empty_heads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -87,6 +89,27 @@ def name_folds(
     """A folded cell is called what it shows ("Show code cell content"), also for a screen reader."""
     if "body" in context:
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+
+
+def name_tables(
+    app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """A table of a page can be scrolled by keyboard where it is cut, and is called by its first row."""
+    if "body" in context:
+        context["body"] = tables_named(context["body"])
+
+
+def tables_named(body: str) -> str:
+    """A page's HTML whose scrolling tables are focusable groups named by their headings."""
+
+    def named(found: re.Match[str]) -> str:
+        cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", found[2].partition("</tr>")[0], flags=re.S)
+        words = (" ".join(html.unescape(re.sub(r"<[^>]+>", " ", cell)).split()) for cell in cells)
+        name = html.escape(", ".join(filter(None, words)))
+        return f'{found[1]} role="group" tabindex="0" aria-label="{name}">{found[2]}'
+
+    opened = r'(<div class="pst-scrollable-table-container")>(\s*<table.*?</table>)'
+    return re.sub(opened, named, body, flags=re.S)
 
 
 def keep_styles_once(
