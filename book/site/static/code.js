@@ -2,6 +2,8 @@
 // has set the attribute before the page was painted.
 (() => {
   const root = document.documentElement;
+  // What is printed has no solutions unless they are asked for.
+  if (new URLSearchParams(location.search).has("solutions")) root.dataset.solutions = "";
   for (const one of document.querySelectorAll("[data-code-switch]")) {
     one.checked = root.dataset.code === "open";
     one.addEventListener("change", () => {
