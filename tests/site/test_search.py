@@ -11,8 +11,6 @@ GOES_TO = {
     "grouped-query attention": "06-attention",
     "time to first token": "09-step-law",
     "TPOT": "09-step-law",
-    "quantization": "04-decode-floor",
-    "quantisation": "04-decode-floor",
     "MoE": "glossary",  # no chapter explains it
 }
 FOUND = "#search-results li"
