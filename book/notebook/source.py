@@ -36,7 +36,7 @@ _CSS = (
     ".rl-source figcaption{margin:0;padding:.4em .9em;font:.85em var(--book-sans,system-ui);"
     "color:var(--rl-dim);text-align:left;border-bottom:1px solid var(--rl-line)}"
     # twice, to outweigh JupyterLab's rules for outputs
-    ".rl-source.rl-source pre.rl-code{margin:0;padding:.8em .9em;overflow-x:auto;border:0;background:none;"
+    ".rl-source.rl-source pre.rl-listing{margin:0;padding:.8em .9em;overflow-x:auto;border:0;background:none;"
     "color:inherit;font-size:12.3px;line-height:1.5;white-space:pre;tab-size:4}"
     ".rl-source pre:focus-visible{outline:2px solid var(--rl-predicted);outline-offset:-2px}"
 ) + "".join(
@@ -69,7 +69,7 @@ class Source:
         # Focusable, so that a keyboard can scroll long lines.
         return (
             f'<figure class="rl-source"><style>{css()}{_CSS}</style><figcaption>{caption}</figcaption>'
-            f'<pre class="rl-code" tabindex="0" role="group" aria-label="{caption}">{body}</pre></figure>'
+            f'<pre class="rl-listing" tabindex="0" role="group" aria-label="{caption}">{body}</pre></figure>'
         )
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from tests.site.built import pages
 CHAPTERS = [name for name in pages() if name.startswith("chapters/")]
 SHOWN = "all => all.filter(one => one.getClientRects().length).length"
 CODE = ".cell > .cell_input"
+SOURCE = ".rl-source pre"
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +63,24 @@ def test_from_disk_and_with_a_full_storage_the_switch_works(new_context, site):
     assert shown(page) == page.locator(CODE).count()
 
 
+def test_a_kernel_s_source_is_content_and_never_closed(page):
+    """The prose discusses it, so it stands with the switch off and on, and on paper."""
+    sources, listing = page.locator(SOURCE), page.locator(SOURCE).first
+    for opened in (False, True):
+        page.locator("[data-code-switch]").set_checked(opened)
+        for media in ("screen", "print"):
+            page.emulate_media(media=media)
+            assert sources.evaluate_all(SHOWN) == sources.count() > 0, (opened, media)
+            assert listing.evaluate("one => getComputedStyle(one, '::before').content") == "none"
+        page.emulate_media(media="screen")
+
+
 def test_without_scripts_all_code_can_be_read(browser, site):
     page = browser.new_context(java_script_enabled=False).new_page()  # unwatched: a script is asked for early
     page.goto((site / CHAPTERS[0]).as_uri())
     assert page.locator(".rl-code:visible").count() == 0
-    assert page.locator(f"{CODE}:visible").count() == page.locator(CODE).count()
+    for code in (CODE, SOURCE):
+        assert page.locator(f"{code}:visible").count() == page.locator(code).count() > 0
     page.context.close()
 
 
